@@ -39,6 +39,7 @@ var edges = map[string]row{
 	},
 	"scripts/summary": {},
 
+	"internal/fifo":      {},
 	"internal/invariant": {},
 	"internal/leak":      {ext: []string{"go.uber.org/goleak"}},
 	"internal/lint":      {},
@@ -47,7 +48,7 @@ var edges = map[string]row{
 
 var (
 	// everywhere may be imported by every package, inTests by every test.
-	everywhere = []string{"internal/invariant"}
+	everywhere = []string{"internal/fifo", "internal/invariant"}
 	inTests    = []string{"internal/leak", "internal/script"}
 
 	// lean are the modules that every package may take, since an embedder
