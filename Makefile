@@ -21,6 +21,7 @@ GOTEST = $(GO) $(if $(TEST_LOG),run ./scripts/summary run $(TEST_LOG) $@,test)
 FUZZTIME ?= 10s
 BENCHCOUNT ?= 10
 
+.NOTPARALLEL:
 .PHONY: build deps data demo check test race invariants nocgo fuzz cover \
 	staticcheck lint vuln soak bench clean-check
 
