@@ -1,0 +1,9 @@
+package shuffle_test
+
+import (
+	"testing"
+
+	"github.com/sluice-engine/sluice/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
