@@ -48,6 +48,9 @@ func insert(j *commtest.Job, s *shuffle.ShufflerAsync, me comm.Rank, parts, coun
 				return err
 			}
 			if err := s.Insert(j.Ctx, p, d); err != nil {
+				if !errors.Is(err, shuffle.ErrAccepted) {
+					d.Release()
+				}
 				return err
 			}
 		}

@@ -76,9 +76,10 @@ func New(c *comm.Communicator, mem *buffer.Resource, cfg Config) (*ShufflerAsync
 
 // Insert accepts or rejects d before it waits. On a validation error (one that
 // matches ErrInvalid, ErrFinished or buffer.ErrTooLarge) d is still the
-// caller's; once accepted it is queued and counted. Insert then blocks while
-// too much is queued for other ranks; if ctx ends first, the error matches
-// ErrAccepted and the chunk is in. A chunk with neither metadata nor payload is
+// caller's, as with every error that does not match ErrAccepted. Once accepted
+// it is queued and counted. Insert then blocks while too much is queued for
+// other ranks; if ctx or the shuffle ends first, the error matches ErrAccepted
+// and the chunk is no longer the caller's. A chunk with neither metadata nor payload is
 // dropped; a payload without metadata is invalid.
 func (s *ShufflerAsync) Insert(ctx context.Context, p PartID, d *buffer.PackedData) error {
 	s.mu.Lock()
@@ -159,21 +160,12 @@ func (s *ShufflerAsync) drain(ctx context.Context, p PartID) error {
 	s.mu.Lock()
 	s.blocked++
 	s.mu.Unlock()
-	var failed error
-	err := s.port.Wait(ctx, func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		failed = s.err
-		return failed != nil || s.closed || s.e.queued <= s.full
-	})
+	err := s.await(ctx, fmt.Sprintf("insert partition %d", p), func() bool { return s.e.queued <= s.full })
 	s.mu.Lock()
 	s.blocked--
 	s.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("shuffle: insert partition %d: %w: %w", p, ErrAccepted, err)
-	}
-	if failed != nil {
-		return fmt.Errorf("shuffle: insert partition %d: %w", p, failed)
+		return fmt.Errorf("%w: %w", ErrAccepted, err)
 	}
 	return nil
 }
