@@ -73,12 +73,14 @@ type Port struct {
 
 // Open joins operation op, which every rank opens with an equal Fingerprint.
 // Messages of other ranks come only after that was checked. An id may be opened
-// again as soon as its last use is complete on this rank.
-func (c *Communicator) Open(op OpID, fp Fingerprint, h Handler) (*Port, error) {
+// again as soon as its last use is complete on this rank. handler makes the
+// Handler for the new Port; it is called before anything can arrive, and not at
+// all if Open fails.
+func (c *Communicator) Open(op OpID, fp Fingerprint, handler func(*Port) Handler) (*Port, error) {
 	if op >= MaxFixedOp && op&scopedBit == 0 {
 		return nil, fmt.Errorf("comm: open op %d: a fixed id is below %d", uint64(op), uint64(MaxFixedOp))
 	}
-	p := &Port{c: c, op: op, fp: fp.encode(), h: h}
+	p := &Port{c: c, op: op, fp: fp.encode()}
 	if len(p.fp) > maxFingerprint {
 		return nil, fmt.Errorf("comm: open op %v: parameters of %d bytes, at most %d", op, len(p.fp), maxFingerprint)
 	}
@@ -96,6 +98,7 @@ func (c *Communicator) Open(op OpID, fp Fingerprint, h Handler) (*Port, error) {
 		return nil, fmt.Errorf("comm: open op %v: %w", op, ErrOpInUse)
 	}
 	p.gen = e.next
+	p.h = handler(p)
 	c.ops[op] = opEntry{next: e.next + 1, busy: true, lingering: e.lingering + 1}
 	c.submitLocked(func() { c.core.openPort(p) })
 	return p, nil

@@ -66,11 +66,13 @@ func New(c *comm.Communicator, mem *buffer.Resource, cfg Config) (*ShufflerAsync
 			s.full = min(maxOutgoing, l/2)
 		}
 	}
-	port, err := c.Open(cfg.Op, fingerprint(owner), (*handler)(s))
+	_, err := c.Open(cfg.Op, fingerprint(owner), func(p *comm.Port) comm.Handler {
+		s.port = p
+		return (*handler)(s)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("shuffle: new: %w", err)
 	}
-	s.port = port
 	return s, nil
 }
 

@@ -1,7 +1,9 @@
 package commtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -121,13 +123,13 @@ func Pack(ctx context.Context, mem *buffer.Resource, key uint64, n int64) (*buff
 // fill writes a pattern that differs by key and place.
 func fill(dst []byte, key uint64) {
 	x := key*0x9e3779b97f4a7c15 + 1
-	for i := range dst {
-		if i%8 == 0 {
-			x ^= x << 13
-			x ^= x >> 7
-			x ^= x << 17
-		}
-		dst[i] = byte(x >> (i % 8 * 8))
+	var word [8]byte
+	for at := 0; at < len(dst); at += len(word) {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		binary.LittleEndian.PutUint64(word[:], x)
+		copy(dst[at:], word[:])
 	}
 }
 
@@ -148,7 +150,7 @@ func Check(ctx context.Context, p *buffer.PackedData, key uint64, n int64) error
 	return p.Data.OnHost(ctx, func(got []byte) error {
 		want := make([]byte, n)
 		fill(want, key)
-		if string(want) != string(got) {
+		if !bytes.Equal(want, got) {
 			return fmt.Errorf("payload of key %d is damaged", key)
 		}
 		return nil

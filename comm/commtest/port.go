@@ -35,12 +35,11 @@ type Got struct {
 // OpenPipe joins operation op. params must be equal on all ranks.
 func OpenPipe(c *comm.Communicator, mem *buffer.Resource, op comm.OpID, params ...comm.Param) (*Pipe, error) {
 	p := &Pipe{mem: mem, out: comm.NewOutbox(c.Size(), comm.OrderRank)}
-	port, err := c.Open(op, comm.Fingerprint{Kind: "pipe", Params: params}, (*pipeHandler)(p))
-	if err != nil {
-		return nil, err
-	}
-	p.Port = port
-	return p, nil
+	_, err := c.Open(op, comm.Fingerprint{Kind: "pipe", Params: params}, func(port *comm.Port) comm.Handler {
+		p.Port = port
+		return (*pipeHandler)(p)
+	})
+	return p, err
 }
 
 // Push queues one message.
