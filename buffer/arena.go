@@ -15,7 +15,7 @@ import (
 // them once its last Resource is closed and its last block is free.
 type Arena struct {
 	mu      sync.Mutex
-	small   [smallLimit / minGap]smallSpans // by block size, see smallIndex
+	small   [sharedBelow / minGap]smallSpans // by block size, see smallIndex
 	cached  freeSpans
 	clean   freeSpans
 	maps    []*mapping
@@ -125,7 +125,7 @@ func (a *Arena) regionLocked() int64 {
 func (a *Arena) alloc(size int64) (s *span, index uint8, at unsafe.Pointer, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if size < smallLimit && size%pageSize != 0 {
+	if size < sharedBelow && size != pageSize {
 		s, index, err = a.allocSmallLocked(size)
 	} else if s, err = a.takeLocked(size / pageSize); err == nil {
 		s.size = 0
@@ -183,6 +183,7 @@ func (a *Arena) allocSmallLocked(size int64) (*span, uint8, error) {
 	return s, index, nil
 }
 
+// newSmallLocked returns a span cut into blocks of size bytes.
 func (a *Arena) newSmallLocked(size int64) (*span, error) {
 	pages, blocks := smallShape(size)
 	s, err := a.takeLocked(pages)
@@ -190,7 +191,8 @@ func (a *Arena) newSmallLocked(size int64) (*span, error) {
 		return nil, err
 	}
 	s.size = uint32(size)
-	s.free = full(blocks)
+	s.all = ^uint64(0) >> (64 - blocks)
+	s.free = s.all
 	a.small[smallIndex(size)].partial.push(s)
 	return s, nil
 }
@@ -203,8 +205,7 @@ func (a *Arena) freeSmallLocked(s *span, index uint8) {
 		c.partial.push(s)
 	}
 	s.free |= 1 << index
-	_, blocks := smallShape(size)
-	if s.free != full(blocks) {
+	if s.free != s.all {
 		return
 	}
 	if c.empty == nil {
@@ -224,7 +225,7 @@ func (a *Arena) unmapUnusedLocked() {
 		m.unmap()
 	}
 	a.maps, a.retired = nil, nil
-	a.small = [smallLimit / minGap]smallSpans{}
+	a.small = [sharedBelow / minGap]smallSpans{}
 	a.cached, a.clean = freeSpans{}, freeSpans{}
 	a.mapped, a.footprint = 0, 0
 }
@@ -269,7 +270,7 @@ func (a *Arena) trimLocked(need int64) {
 // discard drops the pages of s. Without the second call the kernel could merge
 // what is left of a huge page into a whole one again.
 func (a *Arena) discard(s *span) bool {
-	b := unsafe.Slice((*byte)(s.base), s.bytes())
+	b := bytesAt(s.base, s.bytes())
 	if syscall.Madvise(b, syscall.MADV_DONTNEED) != nil {
 		return false
 	}

@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -15,13 +16,13 @@ import (
 // Its methods are for one goroutine at a time; views of one buffer may be used
 // by several.
 type Buffer struct {
-	root  *Buffer // whose record of the block is the valid one; often b itself
+	root  *Buffer // the first handle, if b is a later one
 	data  unsafe.Pointer
 	len   int64
 	state atomic.Uint32
 
-	// The block. Only root's fields are valid.
-	refs   atomic.Int32 // live handles
+	// The block. Valid in its first handle only, see block.
+	others atomic.Int32 // live handles but one
 	res    *Resource    // charged
 	span   *span        // nil: no bytes
 	charge int64
@@ -35,6 +36,14 @@ const (
 	bufferReleased
 	bufferTaken
 )
+
+// block returns the handle that describes the block of b.
+func (b *Buffer) block() *Buffer {
+	if b.root != nil {
+		return b.root
+	}
+	return b
+}
 
 // alive reports whether b may be touched; if not, checked builds panic.
 func (b *Buffer) alive(act string) bool {
@@ -59,10 +68,10 @@ func (b *Buffer) Len() int64 {
 }
 
 // Cap returns the bytes charged for the block, at least Len unless b is a view.
-func (b *Buffer) Cap() int64 { return b.root.charge }
+func (b *Buffer) Cap() int64 { return b.block().charge }
 
 // Type returns where the bytes live.
-func (b *Buffer) Type() MemType { return b.root.typ }
+func (b *Buffer) Type() MemType { return b.block().typ }
 
 // Stream returns the stream of the last write; nil stands for the host.
 func (b *Buffer) Stream() *cuda.Stream { return nil }
@@ -75,6 +84,9 @@ func (b *Buffer) Ready() (bool, error) {
 	}
 	return true, nil
 }
+
+// errDevice is returned for device work on memory that has no device address.
+var errDevice = errors.New("no device address")
 
 // OnDevice lends the address to fn, whose work must be ordered on s, and records
 // the write. Host memory has no device address: an error.
@@ -99,7 +111,7 @@ func (b *Buffer) SetHolder(h Holder) {
 	if !b.alive("set holder") {
 		return
 	}
-	block := b.root
+	block := b.block()
 	block.res.reholdBlock(block, h)
 }
 
@@ -110,8 +122,9 @@ func (b *Buffer) Slice(off, n int64) *Buffer {
 		b.alive("slice")
 	}
 	part := bytesAt(b.data, b.len)[off : off+n]
-	b.root.refs.Add(1)
-	return &Buffer{root: b.root, data: unsafe.Pointer(unsafe.SliceData(part)), len: n}
+	block := b.block()
+	block.others.Add(1)
+	return &Buffer{root: block, data: unsafe.Pointer(unsafe.SliceData(part)), len: n}
 }
 
 // Take is called by who receives b. In checked builds it returns another handle,
@@ -121,7 +134,7 @@ func (b *Buffer) Take() *Buffer {
 		return b
 	}
 	b.alive("take")
-	taken := &Buffer{root: b.root, data: b.data, len: b.len}
+	taken := &Buffer{root: b.block(), data: b.data, len: b.len}
 	b.state.Store(bufferTaken)
 	return taken
 }
@@ -134,7 +147,7 @@ func (b *Buffer) Move(ctx context.Context, v *Reservation) (*Buffer, error) {
 	if !b.alive("move") {
 		return nil, fmt.Errorf("buffer: move: %w", ErrReleased)
 	}
-	if b.Type() == v.typ && b.root.res == v.res {
+	if b.Type() == v.typ && b.block().res == v.res {
 		return b, nil
 	}
 	moved, err := v.Alloc(b.len, nil)
@@ -157,8 +170,9 @@ func (b *Buffer) Release() {
 		return
 	}
 	b.data = nil
-	if b.root.refs.Add(-1) == 0 {
-		b.root.freeBlock()
+	// With no other handle there is nobody who could make one meanwhile.
+	if block := b.block(); block.others.Load() == 0 || block.others.Add(-1) < 0 {
+		block.freeBlock()
 	}
 }
 
@@ -174,8 +188,7 @@ func (b *Buffer) freeBlock() {
 		b.span.arena.free(b.span, b.index)
 		b.span = nil
 	}
-	r.live.Add(-1)
-	r.release(b.typ, b.charge, 0, b.holder)
+	r.unuse(b.typ, b.charge, b.holder)
 }
 
 const (

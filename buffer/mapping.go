@@ -51,3 +51,6 @@ func (m *mapping) name() {
 
 // unmap gives the address space and all memory behind it back.
 func (m *mapping) unmap() { _ = syscall.Munmap(m.whole) }
+
+// bytesAt is the n bytes from address p of a mapping on.
+func bytesAt(p unsafe.Pointer, n int64) []byte { return unsafe.Slice((*byte)(p), n) }

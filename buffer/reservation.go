@@ -1,9 +1,7 @@
 package buffer
 
 import (
-	"errors"
 	"fmt"
-	"unsafe"
 
 	"github.com/sluice-engine/sluice/cuda"
 )
@@ -49,19 +47,25 @@ func (v *Reservation) Alloc(size int64, s *cuda.Stream) (*Buffer, error) {
 			formatBytes(size), formatBytes(charge), formatBytes(v.left))
 	}
 	b := &Buffer{len: size, charge: charge, res: v.res, typ: v.typ, holder: v.holder}
-	b.root = b
 	if charge > 0 {
 		var err error
 		if b.span, b.index, b.data, err = v.res.arena.alloc(charge); err != nil {
 			return nil, fmt.Errorf("buffer: allocate %s: %w", formatBytes(size), err)
 		}
-		v.left -= charge
-		v.res.mu.types[v.typ].reserved.Add(-charge)
 	}
-	b.refs.Store(1)
-	v.res.live.Add(1)
+	v.use(charge)
 	v.res.made.add(b)
 	return b, nil
+}
+
+// use turns n of the bytes left into bytes of a buffer.
+func (v *Reservation) use(n int64) {
+	if n == 0 {
+		v.res.empty.Add(1)
+		return
+	}
+	v.left -= n
+	v.res.mu.types[v.typ].reserved.Add(-n)
 }
 
 // Adopt takes b over from its Resource into the one of v without copying: v
@@ -79,9 +83,9 @@ func (v *Reservation) adopt(b *Buffer) error {
 	if !b.alive("adopt") {
 		return ErrReleased
 	}
-	block := b.root
+	block := b.block()
 	switch {
-	case block.refs.Load() != 1:
+	case block.others.Load() != 0:
 		return ErrShared
 	case block.typ != v.typ:
 		return fmt.Errorf("%s buffer by %s reservation", block.typ, v.typ)
@@ -89,13 +93,10 @@ func (v *Reservation) adopt(b *Buffer) error {
 		return fmt.Errorf("takes %s, reservation has %s left", formatBytes(block.charge), formatBytes(v.left))
 	}
 	old, holder := block.res, block.holder
-	v.left -= block.charge
-	v.res.mu.types[v.typ].reserved.Add(-block.charge)
-	v.res.live.Add(1)
+	v.use(block.charge)
 	v.res.made.move(block, &old.made)
 	block.res, block.holder = v.res, v.holder
-	old.live.Add(-1)
-	old.release(block.typ, block.charge, 0, holder)
+	old.unuse(block.typ, block.charge, holder)
 	return nil
 }
 
@@ -108,9 +109,3 @@ func (v *Reservation) Release() {
 	v.left = 0
 	v.res.release(v.typ, left, left, v.holder)
 }
-
-// errDevice is returned for device work on memory that has no device address.
-var errDevice = errors.New("no device address")
-
-// bytesAt is the only place that turns an address of an arena into a slice.
-func bytesAt(p unsafe.Pointer, n int64) []byte { return unsafe.Slice((*byte)(p), n) }

@@ -22,7 +22,7 @@ type Resource struct {
 	patience  time.Duration // Config.MemoryWait
 
 	copied atomic.Int64
-	live   atomic.Int64 // buffers charged here, empty ones too
+	empty  atomic.Int64 // live buffers that are charged nothing
 
 	mu struct {
 		sync.Mutex
@@ -253,8 +253,10 @@ func (r *Resource) release(t MemType, n, reserved int64, h Holder) {
 		a.reserved.Add(-reserved)
 	}
 	r.mu.version++
-	invariant.Check(a.total >= 0 && a.held[h] >= 0 && a.reserved.Load() >= 0,
-		"buffer: %s account below zero: %d bytes, %s %d, reserved %d", t, a.total, h, a.held[h], a.reserved.Load())
+	if invariant.Enabled {
+		invariant.Check(a.total >= 0 && a.held[h] >= 0 && a.reserved.Load() >= 0,
+			"buffer: %s account below zero: %d bytes, %s %d, reserved %d", t, a.total, h, a.held[h], a.reserved.Load())
+	}
 	if r.mu.waiting.oldest == nil {
 		r.mu.Unlock()
 		return
@@ -263,6 +265,15 @@ func (r *Resource) release(t MemType, n, reserved int64, h Holder) {
 	settled := r.serveLocked()
 	r.mu.Unlock()
 	deliver(settled)
+}
+
+// unuse gives the charge of a buffer back.
+func (r *Resource) unuse(t MemType, n int64, h Holder) {
+	if n == 0 {
+		r.empty.Add(-1)
+		return
+	}
+	r.release(t, n, 0, h)
 }
 
 // reholdBlock makes h the holder of a block, whose views may be used by several
@@ -392,10 +403,10 @@ func (r *Resource) Close() error {
 		used += r.mu.types[t].total - n
 		reserved += n
 	}
-	if live := r.live.Load(); live > 0 || used > 0 || reserved > 0 {
+	if empty := r.empty.Load(); used > 0 || reserved > 0 || empty > 0 {
 		r.mu.Unlock()
-		return fmt.Errorf("buffer: close: %d buffers with %s and %s of reservations: %w%s",
-			live, formatBytes(used), formatBytes(reserved), ErrInUse, r.made.report())
+		return fmt.Errorf("buffer: close: %w: %s in buffers, %s reserved, %d empty buffers%s",
+			ErrInUse, formatBytes(used), formatBytes(reserved), empty, r.made.report())
 	}
 	r.mu.closed = true
 	settled := r.failLocked(ErrClosed)

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	pageSize     = 4096    // bytes; the unit in which blocks take and share memory
-	smallLimit   = 16384   // bytes; smaller blocks may share pages
-	exactAbove   = 1 << 20 // bytes; larger blocks are rounded up to whole pages only
-	minBlock     = 64      // bytes
-	minGap       = 256     // bytes between block sizes above 512, so that all of them stay aligned to it
+	pageSize     = 4096 // bytes; the unit in which memory is touched and given back
+	minBlock     = 64   // bytes
+	minGap       = 256  // bytes between block sizes above 512: keeps them aligned to that
+	sharedBelow  = 8192 // bytes; smaller blocks may share pages, others have whole pages
+	exactAbove   = 1 << 20
 	maxAlignment = pageSize
 	maxSize      = math.MaxInt64 &^ (pageSize - 1) // bytes; what still rounds up without overflow
 )
 
 // BlockSize returns the capacity in bytes of the block that holds n bytes,
-// which is what an account is charged for it; 0 for 0. Blocks are 64, 128, 256
-// and 512 bytes, then four sizes per doubling in steps of at least 256 bytes,
-// and whole pages above 1 MiB. Powers of two are exact. Who allocates several
-// buffers from one Reservation reserves the sum of their BlockSizes.
+// which is what an account is charged for it; 0 for 0. Blocks have 64, 128, 256
+// or 512 bytes, then four sizes per doubling at least 256 bytes apart, whole
+// pages above 8 KiB, and any number of pages above 1 MiB. Powers of two are
+// exact. Who allocates several buffers from one Reservation reserves the sum of
+// their BlockSizes.
 func BlockSize(n int64) int64 {
 	switch {
 	case n <= 0:
@@ -33,14 +34,18 @@ func BlockSize(n int64) int64 {
 		return minBlock
 	case n <= 512:
 		return 1 << bits.Len64(uint64(n-1))
-	case n > maxSize:
-		return math.MaxInt64
-	case n > exactAbove:
+	case n <= sharedBelow:
+		return roundUp(n, max(minGap, quarterBelow(n)))
+	case n <= exactAbove:
+		return roundUp(n, max(pageSize, quarterBelow(n)))
+	case n <= maxSize:
 		return roundUp(n, pageSize)
 	}
-	below := int64(1) << (bits.Len64(uint64(n-1)) - 1) // the power of two below n
-	return roundUp(n, max(minGap, below/4))
+	return math.MaxInt64
 }
+
+// quarterBelow returns a quarter of the highest power of two below n.
+func quarterBelow(n int64) int64 { return 1 << (bits.Len64(uint64(n-1)) - 3) }
 
 // roundUp returns the next multiple of step, a power of two.
 func roundUp(n, step int64) int64 { return (n + step - 1) &^ (step - 1) }

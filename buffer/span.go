@@ -15,7 +15,7 @@ type span struct {
 	pages      int64
 	prev, next *span  // neighbours by address
 	fwd, back  *span  // in a list of free spans, or of small spans with a free block
-	free       uint64 // small: bit set of free blocks
+	free, all  uint64 // small: bit sets of free blocks, and of all blocks
 	size       uint32 // bytes of a small block; 0: not cut into small blocks
 	state      spanState
 }
@@ -43,9 +43,6 @@ func smallShape(size int64) (pages, blocks int64) {
 	power := size & -size
 	return size / power, pageSize / power
 }
-
-// full returns the free set of a small span none of whose blocks is in use.
-func full(blocks int64) uint64 { return ^uint64(0) >> (64 - blocks) }
 
 // spanList is a doubly linked list through fwd and back.
 type spanList struct{ head *span }
