@@ -128,29 +128,25 @@ func (o *outbound) take(n int) {
 // large one. It reports whether the handler may have more.
 func (k *core) gather(p *Port, dst Rank) bool {
 	o := &p.out[dst]
-	size := 0
-	for _, m := range o.pending {
-		size += recordSize(len(m.Meta), int(m.dataLen()))
+	n := len(o.pending)
+	if n > 0 && !k.small(o.pending[n-1]) {
+		return true
 	}
-	for size < k.set.batch {
-		if n := len(o.pending); n > 0 && !k.small(o.pending[n-1]) {
-			return true
-		}
-		p.ready[dst].Store(false)
-		m, ok := p.h.Next(dst)
-		if !ok {
-			return p.ready[dst].Load()
-		}
-		p.ready[dst].Store(true)
-		o.pending = append(o.pending, m)
-		size += recordSize(len(m.Meta), int(min(m.dataLen(), int64(k.set.batch))))
+	room := k.set.batch
+	for i := range o.pending {
+		room -= int(o.pending[i].size()) + recordHeader
 	}
-	return true
+	if room <= 0 {
+		return true
+	}
+	p.ready[dst].Store(false)
+	o.pending = p.h.Next(dst, room, o.pending)
+	return len(o.pending) > n || p.ready[dst].Load()
 }
 
 // small reports whether m may travel in a batch.
 func (k *core) small(m Message) bool {
-	return !m.Control && int64(len(m.Meta))+m.dataLen() <= int64(k.set.coalesce) &&
+	return !m.Control && m.size() <= int64(k.set.coalesce) &&
 		(m.Data == nil || m.Data.Type() == buffer.Host)
 }
 

@@ -175,18 +175,20 @@ func (m *Mailbox) drain() { m.Fail(ErrClosed) }
 // port; they are not for callers.
 
 // Next implements Handler.
-func (m *Mailbox) Next(dst Rank) (Message, bool) {
+func (m *Mailbox) Next(dst Rank, room int, ms []Message) []Message {
 	m.mu.Lock()
-	msg, ok := m.out.Next(dst)
-	freed := ok && m.queued[dst] >= mailQueue
-	if ok {
-		m.queued[dst] -= msg.dataLen()
+	had := len(ms)
+	ms = m.out.Take(dst, room, ms)
+	was := m.queued[dst]
+	for i := range ms[had:] {
+		m.queued[dst] -= ms[had+i].dataLen()
 	}
+	freed := was >= mailQueue && m.queued[dst] < mailQueue
 	m.mu.Unlock()
 	if freed {
 		m.c.signal()
 	}
-	return msg, ok
+	return ms
 }
 
 // Deliver implements Handler.

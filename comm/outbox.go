@@ -95,8 +95,21 @@ func (o *Outbox) Push(dst Rank, m Message) {
 	q.Push(m)
 }
 
-// Next takes the next message for dst.
-func (o *Outbox) Next(dst Rank) (Message, bool) {
+// Take appends the next messages for dst to ms, until together their metadata
+// and payloads take room bytes; at least one if there is any.
+func (o *Outbox) Take(dst Rank, room int, ms []Message) []Message {
+	for left := int64(room); left > 0; {
+		m, ok := o.next(dst)
+		if !ok {
+			break
+		}
+		ms = append(ms, m)
+		left -= max(1, m.size())
+	}
+	return ms
+}
+
+func (o *Outbox) next(dst Rank) (Message, bool) {
 	d := &o.dests[dst]
 	if d.count == 0 {
 		return Message{}, false
@@ -124,7 +137,7 @@ func (o *Outbox) Len(dst Rank) int { return o.dests[dst].count }
 func (o *Outbox) Drop() {
 	for r := range o.dests {
 		for {
-			m, ok := o.Next(Rank(r))
+			m, ok := o.next(Rank(r))
 			if !ok {
 				break
 			}

@@ -23,6 +23,9 @@ func (m *Message) dataLen() int64 {
 	return m.Data.Len()
 }
 
+// size is what the message brings to its receiver, in bytes.
+func (m *Message) size() int64 { return int64(len(m.Meta)) + m.dataLen() }
+
 func (m *Message) release() {
 	if m.Data != nil {
 		m.Data.Release()
@@ -33,11 +36,12 @@ func (m *Message) release() {
 // baton, must not block, and may call Notify, Signal, Complete and Abort of
 // their Port.
 type Handler interface {
-	// Next gives away the next message for dst, or reports that there is none
-	// now; Notify says when there is one again.
-	Next(dst Rank) (Message, bool)
+	// Next appends the next messages for dst to ms until together they take
+	// room bytes, at least one if there is any; see Outbox.Take. Notify says
+	// when there are some again.
+	Next(dst Rank, room int, ms []Message) []Message
 	// Deliver gives over one whole message. Messages of one rank are numbered
-	// from 0 in the order in which its Next gave them and may arrive in any.
+	// from 0 in the order in which its Next gave them, and arrive in any.
 	Deliver(src Rank, seq uint64, m Message)
 	// Batch gives over a run of small messages; the Handler releases it.
 	Batch(src Rank, b *Batch)

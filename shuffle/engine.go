@@ -84,13 +84,16 @@ func (e *engine) insert(p PartID, d *buffer.PackedData) comm.Rank {
 	return dst
 }
 
-// next takes the next message for dst from the outbox.
-func (e *engine) next(dst comm.Rank) (comm.Message, bool) {
-	m, ok := e.out.Next(dst)
-	if ok && m.Data != nil {
-		e.queued -= m.Data.Len()
+// next takes messages for dst from the outbox; see comm.Handler.
+func (e *engine) next(dst comm.Rank, room int, ms []comm.Message) []comm.Message {
+	had := len(ms)
+	ms = e.out.Take(dst, room, ms)
+	for _, m := range ms[had:] {
+		if m.Data != nil {
+			e.queued -= m.Data.Len()
+		}
 	}
-	return m, ok
+	return ms
 }
 
 // finishInsert ends inserting: it counts this rank's own partitions, queues a

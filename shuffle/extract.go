@@ -27,34 +27,55 @@ func (s *ShufflerAsync) Extract(ctx context.Context, p PartID) iter.Seq2[*buffer
 			return
 		}
 		for {
-			d, err := s.take(part)
+			it, err := s.take(part)
 			if err != nil {
 				yield(nil, fmt.Errorf("shuffle: extract partition %d: %w", p, err))
 				return
 			}
-			if d == nil || !yield(d, nil) {
+			if it.empty() {
+				return
+			}
+			more := true
+			for more {
+				d, ok := it.next()
+				if !ok {
+					break
+				}
+				if d.Data != nil {
+					d.Data.SetHolder(buffer.HeldByCaller)
+				}
+				more = yield(d, nil)
+			}
+			s.putBack(part, it)
+			if !more {
 				return
 			}
 		}
 	}
 }
 
-// take removes the next chunk of a complete partition; nil after the last.
-func (s *ShufflerAsync) take(part *partition) (*buffer.PackedData, error) {
+// take removes the next item of a complete partition; an empty one after the
+// last. Its chunks are then taken without the lock.
+func (s *ShufflerAsync) take(part *partition) (item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, ErrClosed
+		return item{}, ErrClosed
 	}
 	if s.err != nil {
-		return nil, s.err
+		return item{}, s.err
 	}
-	d, ok := part.take()
-	if !ok {
-		return nil, nil
+	it, _ := part.items.Pop()
+	return it, nil
+}
+
+// putBack returns what was not taken of an item.
+func (s *ShufflerAsync) putBack(part *partition, it item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if it.empty() || s.closed || s.err != nil {
+		it.release()
+		return
 	}
-	if d.Data != nil {
-		d.Data.SetHolder(buffer.HeldByCaller)
-	}
-	return d, nil
+	part.items.PushFront(it)
 }

@@ -13,16 +13,16 @@ type handler ShufflerAsync
 
 func (h *handler) shuffler() *ShufflerAsync { return (*ShufflerAsync)(h) }
 
-func (h *handler) Next(dst comm.Rank) (comm.Message, bool) {
+func (h *handler) Next(dst comm.Rank, room int, ms []comm.Message) []comm.Message {
 	s := h.shuffler()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.e.queued
-	m, ok := s.e.next(dst)
+	ms = s.e.next(dst, room, ms)
 	if was > s.full && s.e.queued <= s.full {
 		s.port.Signal()
 	}
-	return m, ok
+	return ms
 }
 
 func (h *handler) Deliver(src comm.Rank, seq uint64, m comm.Message) {

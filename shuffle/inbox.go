@@ -27,12 +27,12 @@ type partition struct {
 // item is one chunk, or a run of small chunks with consecutive numbers in one
 // slab.
 type item struct {
-	seq  uint64 // of the (first) chunk
-	data *buffer.PackedData
-	slab *slab
+	seq  uint64             // of the (first) chunk
+	data *buffer.PackedData // a whole chunk; nil for a run, and once taken
+	slab *slab              // of a run
 	src  comm.Rank
 	off  int32 // in the slab
-	n    int32 // chunks in the run; 0: data holds the only one
+	n    int32 // chunks left in the run
 }
 
 // slab is host memory that small chunks are copied into. refs counts the items
@@ -127,32 +127,38 @@ func (p *partition) seal() {
 	p.lastSeq = nil
 }
 
-// take removes the next chunk. Payloads of small ones are views into their
-// slab, which lives until the last view is released.
-func (p *partition) take() (*buffer.PackedData, bool) {
-	it := p.items.Front()
-	if it == nil {
-		return nil, false
-	}
-	if it.n == 0 {
+// next takes the next chunk of the item. Payloads of small ones are views into
+// their slab, which lives until the last view is released.
+func (it *item) next() (*buffer.PackedData, bool) {
+	if it.data != nil {
 		d := it.data
-		p.items.Pop()
+		it.data = nil
 		return d, true
 	}
-	s := it.slab
-	b := s.mem[it.off:]
+	if it.n == 0 {
+		return nil, false
+	}
+	b := it.slab.mem[it.off:]
 	data, meta := int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
 	d := &buffer.PackedData{Meta: make([]byte, meta)}
 	copy(d.Meta, b[slabHeader+pad8(data):])
 	if data > 0 {
-		d.Data = s.buf.Slice(int64(it.off)+slabHeader, int64(data))
+		d.Data = it.slab.buf.Slice(int64(it.off)+slabHeader, int64(data))
 	}
 	it.off += int32(slabRecord(meta, data))
-	if it.n--; it.n == 0 {
-		p.items.Pop()
-		s.drop()
-	}
+	it.n--
 	return d, true
+}
+
+// empty reports whether every chunk of the item was taken.
+func (it *item) empty() bool { return it.data == nil && it.n == 0 }
+
+// release frees what was not taken.
+func (it *item) release() {
+	if it.data != nil {
+		it.data.Release()
+	}
+	it.slab.drop()
 }
 
 // drop gives one reference back.
@@ -168,11 +174,7 @@ func (s *slab) drop() {
 // release frees everything that was not taken.
 func (p *partition) release() {
 	for it := range p.items.Drain() {
-		if it.n == 0 {
-			it.data.Release()
-		} else {
-			it.slab.drop()
-		}
+		it.release()
 	}
 	p.slab.drop()
 	p.slab = nil

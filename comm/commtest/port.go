@@ -100,10 +100,10 @@ func (p *Pipe) SetBusy(b bool) {
 
 type pipeHandler Pipe
 
-func (h *pipeHandler) Next(dst comm.Rank) (comm.Message, bool) {
+func (h *pipeHandler) Next(dst comm.Rank, room int, ms []comm.Message) []comm.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.out.Next(dst)
+	return h.out.Take(dst, room, ms)
 }
 
 func (h *pipeHandler) Deliver(src comm.Rank, seq uint64, m comm.Message) {

@@ -73,6 +73,22 @@ func (q *Queue[T]) Pop() (v T, ok bool) {
 	return v, true
 }
 
+// PushFront puts v before all other items.
+func (q *Queue[T]) PushFront(v T) {
+	if q.n > 0 && q.at > 0 {
+		q.at--
+		q.head.items[q.at] = v
+		q.n++
+		return
+	}
+	b := &block[T]{items: []T{v}, next: q.head}
+	q.head, q.at = b, 0
+	if q.tail == nil {
+		q.tail = b
+	}
+	q.n++
+}
+
 // Drain pops every item.
 func (q *Queue[T]) Drain() iter.Seq[T] {
 	return func(yield func(T) bool) {

@@ -43,3 +43,26 @@ func TestDrainStops(t *testing.T) {
 		t.Fatalf("after a stopped drain: len %d, front %d", q.Len(), *q.Front())
 	}
 }
+
+func TestPushFront(t *testing.T) {
+	var q Queue[int]
+	q.PushFront(2)
+	q.PushFront(1)
+	for i := 3; i < 20; i++ {
+		q.Push(i)
+	}
+	for range 3 { // take one and put it back, at block borders and inside
+		v, _ := q.Pop()
+		q.PushFront(v)
+	}
+	for want := 1; want < 20; want++ {
+		v, _ := q.Pop()
+		q.PushFront(v)
+		if got, ok := q.Pop(); !ok || got != want {
+			t.Fatalf("got %d, %v; want %d", got, ok, want)
+		}
+	}
+	if q.Len() != 0 {
+		t.Fatalf("%d items left", q.Len())
+	}
+}
