@@ -58,6 +58,9 @@ func (s *barrierSet) advance(k *core, seq uint64) {
 	for 1<<b.round < k.info.Size {
 		at := barrierRound{seq, b.round}
 		if !s.heard[at] {
+			if from := k.barrierFrom(b.round); k.peers[from].left {
+				k.abortAll(from, errLeft)
+			}
 			return
 		}
 		delete(s.heard, at)
@@ -67,6 +70,13 @@ func (s *barrierSet) advance(k *core, seq uint64) {
 	b.end(true)
 	delete(s.live, seq)
 	k.signal()
+}
+
+// left ends the barriers that wait for a rank that has left the job.
+func (s *barrierSet) left(k *core) {
+	for seq := range s.live {
+		s.advance(k, seq)
+	}
 }
 
 // fail ends all barriers, now and later.
@@ -83,6 +93,11 @@ func (k *core) barrierSend(seq uint64, round uint32) {
 		to := (int(k.info.Rank) + 1<<round) % k.info.Size
 		k.urgent(k.peers[to], header{kind: kindBarrier, seq: seq, seg: round}, nil)
 	}
+}
+
+// barrierFrom is the rank that is waited for in a round.
+func (k *core) barrierFrom(round uint32) Rank {
+	return Rank((int(k.info.Rank) - 1<<round%k.info.Size + k.info.Size) % k.info.Size)
 }
 
 func (b *barrier) end(ok bool) {

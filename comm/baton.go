@@ -217,7 +217,7 @@ func (c *Communicator) tick(w *waiter) {
 		busy := c.runCommands()
 		did, err := k.flush(c.t)
 		if err != nil {
-			k.fail(k.info.Rank, err)
+			k.abortAll(k.info.Rank, err)
 		}
 		n := c.poll(0)
 		k.settle(c)
@@ -285,7 +285,7 @@ func (c *Communicator) poll(max time.Duration) int {
 		c.events[i] = Event{}
 	}
 	if err != nil {
-		c.core.fail(c.info.Rank, err)
+		c.core.abortAll(c.info.Rank, err)
 	}
 	return n
 }

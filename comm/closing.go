@@ -22,11 +22,13 @@ func (k *core) settle(c *Communicator) {
 	}
 	if !k.saidBye && k.drained() {
 		k.saidBye = true
-		k.broadcast(header{kind: kindBye}, nil)
+		for pe := range k.others() {
+			k.urgent(pe, header{kind: kindBye, seq: pe.sent}, nil)
+		}
 	}
 	if k.saidBye && !c.baton.left.Load() {
 		for pe := range k.others() {
-			if !pe.bye || len(pe.urgent) > 0 {
+			if !pe.left || len(pe.urgent) > 0 {
 				return
 			}
 		}

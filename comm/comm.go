@@ -133,10 +133,11 @@ func New(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, error) {
 		res.SetHolder(buffer.HeldStaging)
 		c.credit = res
 	}
+	c.mail = newMailbox(c)
 	k := newCore(info, set, mem)
 	k.later, k.signal, k.failed, k.removed = c.submit, c.signal, c.setFailed, c.portRemoved
+	k.gone = c.mail.peerLeft
 	c.core = k
-	c.mail = newMailbox(c)
 	c.baton.init()
 	mem.OnChange(c.kick)
 	c.submit(func() {

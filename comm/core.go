@@ -28,6 +28,8 @@ type core struct {
 	signal func()
 	// failed publishes that the job has ended.
 	failed func(error)
+	// gone reports that a peer has left and nothing of it is on its way.
+	gone func(Rank)
 	// removed reports a port that has no more work on this rank.
 	removed func(*Port)
 
@@ -84,8 +86,12 @@ type peer struct {
 	inflight int      // posted payloads
 	active   []*Port  // ports that have something for it
 	dirty    bool     // fill has to look at it
-	bye      bool
-	aborted  bool // it has told us that the job is over
+	sent     uint64   // frames to it, queued ones outside the credit included
+	got      uint64   // frames from it
+	bye      bool     // it has said goodbye,
+	last     uint64   // after this many frames
+	left     bool     // goodbye, and all frames before it are here
+	aborted  bool     // it has told us that the job is over
 	down     bool
 }
 
@@ -154,6 +160,7 @@ func (k *core) urgent(pe *peer, h header, body []byte) {
 	}
 	h.epoch = k.info.Epoch
 	pe.urgent = append(pe.urgent, h.frame(body))
+	pe.sent++
 	pe.dirty = true
 }
 
@@ -212,7 +219,7 @@ func (k *core) handle(ev *Event) {
 		if cause == nil {
 			cause = ErrPeerClosed
 		}
-		k.fail(ev.Peer, cause)
+		k.abortAll(ev.Peer, cause)
 	}
 }
 

@@ -64,8 +64,8 @@ func (k *core) control(pe *peer, h header, body []byte) error {
 	case kindBarrier:
 		k.barriers.arrived(k, h.seq, h.seg)
 	case kindBye:
-		pe.bye = true
-		k.signal()
+		pe.bye, pe.last = true, h.seq
+		pe.got-- // not one of those it counts
 	case kindProbe:
 		k.probed(pe, h)
 	case kindProbeReply:
@@ -74,6 +74,34 @@ func (k *core) control(pe *peer, h header, body []byte) error {
 		k.starved(pe.rank, int64(h.data))
 	}
 	return nil
+}
+
+// checkLeft looks whether a peer has left, with everything it ever sent
+// received, and ends what can never go on without it.
+func (k *core) checkLeft(pe *peer) {
+	if !pe.bye || pe.left || pe.got < pe.last {
+		return
+	}
+	for key := range k.asm {
+		if key.src == pe.rank {
+			return // its last bytes are here, but not handed on yet
+		}
+	}
+	pe.left = true
+	k.gone(pe.rank)
+	for _, p := range k.ports {
+		k.joined(p, pe)
+	}
+	k.barriers.left(k)
+	k.signal()
+}
+
+// joined ends an operation that a peer has left the job without joining.
+func (k *core) joined(p *Port, pe *peer) {
+	if pe.left && !p.in[pe.rank].opened {
+		k.failPort(p, pe.rank, errLeft)
+		k.peerLeft(p, pe.rank)
+	}
 }
 
 func (k *core) gotHello(pe *peer, body []byte) error {
@@ -151,6 +179,11 @@ func (k *core) openPort(p *Port) {
 		}
 	}
 	k.broadcast(header{kind: kindOpen, op: p.op, gen: p.gen}, p.fp)
+	defer func() {
+		for pe := range k.others() {
+			k.joined(p, pe)
+		}
+	}()
 	if e != nil {
 		for r, fp := range e.opens {
 			k.agree(p, k.peers[r], []byte(fp))

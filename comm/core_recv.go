@@ -79,6 +79,7 @@ func (k *core) arrived(ev *Event) {
 		pe.credit += int(h.credit)
 		pe.dirty = true
 	}
+	pe.got++
 	var err error
 	if h.kind.counted() {
 		k.stats.received++
@@ -92,6 +93,7 @@ func (k *core) arrived(ev *Event) {
 	if err != nil {
 		k.broken(ev.Peer, err)
 	}
+	k.checkLeft(pe)
 }
 
 // refuse drops the payload of a frame, if it has one.
@@ -333,9 +335,10 @@ func (k *core) maybeDeliver(a *assembly) {
 			return
 		}
 		p.h.Batch(src, b)
-		return
+	} else {
+		p.h.Deliver(src, a.h.seq, Message{Part: a.h.part, Meta: a.meta, Data: a.data, Control: a.h.kind == kindControl})
 	}
-	p.h.Deliver(src, a.h.seq, Message{Part: a.h.part, Meta: a.meta, Data: a.data, Control: a.h.kind == kindControl})
+	k.checkLeft(k.peers[src])
 }
 
 // kill forgets a message: what is announced is dropped, and what is being

@@ -64,8 +64,15 @@ func (k *core) fill(pe *peer) {
 	if pe.owed >= k.set.credit/2 {
 		h := header{kind: kindCredit, epoch: k.info.Epoch, credit: uint32(pe.owed)}
 		pe.owed = 0
-		k.out = append(k.out, Send{To: pe.rank, Head: h.frame(nil)})
+		k.post(pe, Send{Head: h.frame(nil)})
 	}
+}
+
+// post hands one more frame to the transport.
+func (k *core) post(pe *peer, s Send) {
+	s.To = pe.rank
+	pe.sent++
+	k.out = append(k.out, s)
 }
 
 // fillEager posts the frames that were waiting for credit.
@@ -74,7 +81,7 @@ func (k *core) fillEager(pe *peer) {
 	for n < len(pe.eager) && len(pe.eager[n]) <= pe.credit {
 		pe.credit -= len(pe.eager[n])
 		k.stats.sent++
-		k.out = append(k.out, Send{To: pe.rank, Head: pe.eager[n]})
+		k.post(pe, Send{Head: pe.eager[n]})
 		n++
 	}
 	pe.eager = slices.Delete(pe.eager, 0, n)
@@ -246,7 +253,7 @@ func (k *core) postSegmentWith(p *Port, pe *peer, inline []byte) {
 		h.credit = uint32(pe.owed)
 		pe.owed = 0
 	}
-	k.out = append(k.out, Send{To: pe.rank, Cookie: cookie, Head: h.frame(inline), Body: Region{w.msg.buf, w.next, n}})
+	k.post(pe, Send{Cookie: cookie, Head: h.frame(inline), Body: Region{w.msg.buf, w.next, n}})
 	k.stats.sent++
 	k.stats.sentTo[pe.rank] += n
 	pe.inflight++

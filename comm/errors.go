@@ -17,6 +17,8 @@ var (
 	ErrOpInUse = errors.New("comm: operation id in use")
 	// ErrDropped ends a send whose payload the receiver refused.
 	ErrDropped = errors.New("comm: payload dropped by the receiver")
+	// errLeft: the peer has closed its Communicator while others need it.
+	errLeft = errors.New("left the job before this was done")
 	// ErrPeerClosed: the peer left without saying goodbye.
 	ErrPeerClosed = errors.New("connection closed without goodbye")
 )

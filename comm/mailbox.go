@@ -22,7 +22,10 @@ type Mailbox struct {
 	ahead  []map[uint64]mail // arrived before an earlier one, by source
 	inbox  map[mailKey][]*buffer.PackedData
 	unread int
-	err    error
+	left   []bool // ranks that will send nothing more
+	// unpacking counts the batches of each rank that wait for memory.
+	unpacking []int
+	err       error
 }
 
 type mailKey struct {
@@ -48,6 +51,9 @@ func newMailbox(c *Communicator) *Mailbox {
 		next:   make([]uint64, n),
 		ahead:  make([]map[uint64]mail, n),
 		inbox:  map[mailKey][]*buffer.PackedData{},
+		left:   make([]bool, n),
+
+		unpacking: make([]int, n),
 	}
 	m.port = &Port{c: c, op: mailOp, h: m}
 	m.port.init(n)
@@ -115,7 +121,9 @@ func (m *Mailbox) Recv(ctx context.Context, src Rank, tag uint32) (*buffer.Packe
 			m.unread--
 			return true
 		}
-		failed = m.err
+		if failed = m.err; failed == nil && m.left[src] && m.unpacking[src] == 0 {
+			failed = &PeerError{Rank: src, Op: NoOp, Cause: errLeft}
+		}
 		return failed != nil
 	})
 	if err == nil {
@@ -134,6 +142,15 @@ func (m *Mailbox) failure() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
+}
+
+// peerLeft notes that src has left; what it sent is here, or among the batches
+// that wait for memory.
+func (m *Mailbox) peerLeft(src Rank) {
+	m.mu.Lock()
+	m.left[src] = true
+	m.mu.Unlock()
+	m.c.signal()
 }
 
 // fileLocked puts a message where Recv finds it.
@@ -202,6 +219,9 @@ func (m *Mailbox) Batch(src Rank, b *Batch) {
 	for r := range b.Records() {
 		need += buffer.BlockSize(int64(len(r.Data)))
 	}
+	m.mu.Lock()
+	m.unpacking[src]++
+	m.mu.Unlock()
 	m.c.mem.Request(need, []buffer.MemType{buffer.Host}, func(res *buffer.Reservation, err error) {
 		m.c.submit(func() { m.unpack(src, b, res, err) })
 	})
@@ -230,6 +250,10 @@ func (m *Mailbox) unpack(src Rank, b *Batch, res *buffer.Reservation, err error)
 		m.file(src, seq, mail{r.Part, p})
 		seq++
 	}
+	m.mu.Lock()
+	m.unpacking[src]--
+	m.mu.Unlock()
+	m.c.signal()
 }
 
 // Stalled implements Handler: a message that waits for Recv may free memory.
