@@ -133,11 +133,53 @@ func (g *groupReader) open(ctx context.Context, pf *pqarrow.FileReader, sp span,
 			return err
 		}
 		g.columns = append(g.columns, col)
-		if sp.lo > 0 {
-			if err := col.SeekToRow(sp.lo); err != nil {
-				return err
+		if sp.lo == 0 {
+			continue
+		}
+		if !seekable(pf.ParquetReader().MetaData().RowGroup(sp.unit), leaves) {
+			err = skip(col, sp.lo, pf.Props.BatchSize)
+		} else {
+			err = col.SeekToRow(sp.lo)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seekable tells whether the library finds its way into the middle of a row
+// group: it loses a dictionary whose place the footer does not tell, which some
+// writers leave out.
+func seekable(group *metadata.RowGroupMetaData, leaves map[int]bool) bool {
+	for leaf := range leaves {
+		chunk, err := group.ColumnChunk(leaf)
+		if err != nil {
+			return false
+		}
+		for _, e := range chunk.Encodings() {
+			if (e == parquet.Encodings.RLEDict || e == parquet.Encodings.PlainDict) && !chunk.HasDictionaryPage() {
+				return false
 			}
 		}
+	}
+	return true
+}
+
+// skip reads rows to drop them.
+func skip(col *pqarrow.ColumnReader, rows, batch int64) error {
+	for rows > 0 {
+		n := min(rows, batch)
+		chunked, err := col.NextBatch(n)
+		if err != nil {
+			return err
+		}
+		got := int64(chunked.Len())
+		chunked.Release()
+		if got != n {
+			return fmt.Errorf("%d rows are there where %d are due", got, n)
+		}
+		rows -= n
 	}
 	return nil
 }
