@@ -3,6 +3,7 @@ package comm
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // hello is what ranks tell each other before anything else.
@@ -318,9 +319,14 @@ func (k *core) failPort(p *Port, rank Rank, cause error) {
 	k.maybeRemove(p)
 }
 
-// drop forgets what was to be sent to dst and has not been posted.
+// drop forgets what was to be sent to dst and has not been posted. What a
+// failed handler still has, it drops itself.
 func (k *core) drop(p *Port, dst Rank) {
 	o := &p.out[dst]
+	if p.err == nil {
+		o.pending = p.h.Next(dst, math.MaxInt, o.pending)
+		p.ready[dst].Store(false)
+	}
 	for _, m := range o.pending {
 		m.release()
 	}

@@ -29,6 +29,6 @@
 //
 // The chunks of one partition that one rank inserted are extracted in the order
 // of their insertion. There is no order between ranks. Chunks are numbered by
-// their sender; the inbox keeps runs of consecutive numbers and sorts them only
-// if they arrived out of order.
+// their sender; the inbox keeps them in runs, one for each batch or large chunk,
+// and sorts the runs only if they arrived out of order.
 package shuffle

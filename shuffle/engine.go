@@ -256,7 +256,7 @@ func (e *engine) unpack(src comm.Rank, b *comm.Batch, plan slabPlan, res *buffer
 		if p.complete {
 			return fmt.Errorf("rank %d sent more chunks of partition %d than the ranks counted", src, p.id)
 		}
-		p.addSmall(src, seq, r)
+		p.addSmall(src, b.First, seq, r)
 		e.stats.ChunksReceived++
 		e.stats.BytesReceived += int64(len(r.Meta) + len(r.Data))
 		seq++

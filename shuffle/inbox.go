@@ -24,8 +24,7 @@ type partition struct {
 	slabSize int64    // of the latest slab
 }
 
-// item is one chunk, or a run of small chunks with consecutive numbers in one
-// slab.
+// item is one chunk, or a run of small chunks of one batch in one slab.
 type item struct {
 	seq  uint64             // of the (first) chunk
 	data *buffer.PackedData // a whole chunk; nil for a run, and once taken
@@ -85,9 +84,10 @@ func (p *partition) nextSlab(need int) int64 {
 	return max(int64(need), min(maxSlab, max(firstSlab, 4*p.slabSize)))
 }
 
-// addSmall copies a small chunk into the slab being filled; the caller has made
-// room.
-func (p *partition) addSmall(src comm.Rank, seq uint64, r comm.Record) {
+// addSmall copies a small chunk of a batch that starts with number first into
+// the slab being filled; the caller has made room. Chunks of one batch form one
+// run: nothing that their source inserted between them can be missing.
+func (p *partition) addSmall(src comm.Rank, first, seq uint64, r comm.Record) {
 	s := p.slab
 	at := s.used
 	b := s.mem[at:]
@@ -97,7 +97,7 @@ func (p *partition) addSmall(src comm.Rank, seq uint64, r comm.Record) {
 	copy(b[slabHeader+pad8(len(r.Data)):], r.Meta)
 	s.used += slabRecord(len(r.Meta), len(r.Data))
 	p.note(src, seq)
-	if last := p.items.Back(); last != nil && last.slab == s && last.src == src && last.seq < seq {
+	if last := p.items.Back(); last != nil && last.slab == s && last.src == src && first <= last.seq && last.seq < seq {
 		last.n++
 		return
 	}
