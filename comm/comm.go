@@ -110,6 +110,16 @@ type notice struct {
 // it; it does not wait for them. mem is charged for the eager frames that peers
 // may have on their way, 16 to 64 KiB for each.
 func New(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, error) {
+	c, err := assemble(t, mem, cfg)
+	if err != nil {
+		return nil, err
+	}
+	go c.background()
+	return c, nil
+}
+
+// assemble makes a Communicator that nobody drives yet.
+func assemble(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, error) {
 	info := t.Info()
 	set, err := cfg.resolve(limitOf(mem), info)
 	if err != nil {
@@ -144,7 +154,6 @@ func New(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, error) {
 		k.start()
 		k.openMail(c.mail.port)
 	})
-	go c.background()
 	return c, nil
 }
 

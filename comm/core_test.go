@@ -43,7 +43,7 @@ func (in *interpreter) do(cmd script.Cmd) string {
 		return in.job(cmd)
 	}
 	err := in.world(cmd)
-	if err != nil {
+	if errors.Is(err, errNotWorld) {
 		var nodes []*node
 		if nodes, err = in.nodes(cmd); err == nil {
 			for _, n := range nodes {
@@ -71,6 +71,11 @@ func (in *interpreter) integer(cmd script.Cmd, key string, def int64) int64 {
 		in.t.Fatal(err)
 	}
 	return n
+}
+
+func text(cmd script.Cmd, key string) string {
+	v, _ := cmd.Value(key)
+	return v
 }
 
 func has(cmd script.Cmd, word string) bool { return slices.Contains(cmd.Args, word) }
@@ -136,6 +141,12 @@ func (in *interpreter) world(cmd script.Cmd) error {
 			w.launch(&f, fmt.Sprintf(" (copy of #%d)", no))
 		}
 		return nil
+	case "break": // a fetch fails
+		fs, err := in.flights(cmd)
+		for _, f := range fs {
+			f.act = func(n *node) { n.broken(f) }
+		}
+		return err
 	case "forge":
 		return in.forge(cmd)
 	case "way":
@@ -150,8 +161,7 @@ func (in *interpreter) world(cmd script.Cmd) error {
 // flights returns what is named: names, or to=R and kind=K.
 func (in *interpreter) flights(cmd script.Cmd) ([]*flight, error) {
 	var fs []*flight
-	to, kd := in.integer(cmd, "to", -1), ""
-	kd, _ = cmd.Value("kind")
+	to, kd := in.integer(cmd, "to", -1), text(cmd, "kind")
 	for _, f := range in.w.way {
 		named := slices.Contains(cmd.Args, f.name)
 		picked := (to >= 0 || kd != "") && (to < 0 || f.to == Rank(to)) && (kd == "" || kindNames[f.kind] == kd)
@@ -166,8 +176,8 @@ func (in *interpreter) flights(cmd script.Cmd) ([]*flight, error) {
 }
 
 // forge sends a frame that no rank has made: from= to= kind= and the fields of
-// a header by name, size= for an announced payload, body= for what follows the
-// header, bytes=HEX for what starts the payload, cut=N to send only N bytes,
+// a header by name, size= for an announced payload, body= or hex= for what follows
+// the header, bytes=HEX for what starts the payload, cut=N to send only N bytes,
 // flip=N to damage byte N.
 func (in *interpreter) forge(cmd script.Cmd) error {
 	u := func(key string) uint64 {
@@ -181,8 +191,7 @@ func (in *interpreter) forge(cmd script.Cmd) error {
 		}
 		return n
 	}
-	name, _ := cmd.Value("kind")
-	kd, ok := kindNamed(name)
+	kd, ok := kindNamed(text(cmd, "kind"))
 	if !ok {
 		kd = kind(u("kind"))
 	}
@@ -193,8 +202,14 @@ func (in *interpreter) forge(cmd script.Cmd) error {
 	if e, ok := cmd.Value("epoch"); ok {
 		_, _ = fmt.Sscan(e, &h.epoch)
 	}
-	body, _ := cmd.Value("body")
-	head := h.frame([]byte(body))
+	body := []byte(text(cmd, "body"))
+	if v := text(cmd, "hex"); v != "" {
+		var err error
+		if body, err = hex.DecodeString(v); err != nil {
+			return err
+		}
+	}
+	head := h.frame(body)
 	if n := in.integer(cmd, "flip", -1); n >= 0 {
 		head[n] ^= 1
 	}
@@ -203,15 +218,10 @@ func (in *interpreter) forge(cmd script.Cmd) error {
 	}
 	f := &frame{from: Rank(u("from")), to: Rank(u("to")), head: head, size: int64(u("size")), orphan: true}
 	f.fake = make([]byte, min(f.size, 1<<20))
-	if v, ok := cmd.Value("bytes"); ok {
-		b, err := hex.DecodeString(v)
-		if err != nil {
-			return err
-		}
-		copy(f.fake, b)
-	}
+	bytes, err := hex.DecodeString(text(cmd, "bytes"))
+	copy(f.fake, bytes)
 	in.w.launch(f, " (forged)")
-	return nil
+	return err
 }
 
 // nodes returns the ranks that a command names first.
@@ -251,6 +261,8 @@ func (in *interpreter) rank(n *node, cmd script.Cmd) error {
 		return n.hold(in.integer(cmd, "bytes", 0))
 	case "want":
 		n.want(in.integer(cmd, "bytes", 0))
+	case "limit":
+		return n.mem.SetLimit(buffer.Host, buffer.Bytes(in.integer(cmd, "bytes", 0)))
 	case "free":
 		for _, h := range n.holds {
 			h.Release()

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -62,8 +63,12 @@ func describeBody(k kind, body []byte) string {
 		if h, err := decodeHello(body); err == nil {
 			return fmt.Sprintf(" size=%d capacity=%d segment=%d head=%d credit=%d", h.size, h.capacity, h.segment, h.maxHead, h.credit)
 		}
-	case kindOpen, kindAbort, kindAbortJob:
+	case kindOpen:
 		return fmt.Sprintf(" %q", body)
+	case kindAbort, kindAbortJob:
+		if cause, err := decodeCause(body); err == nil {
+			return fmt.Sprintf(" %q%s", cause, typeOf(cause))
+		}
 	case kindProbeReply:
 		if a, err := decodeAnswer(body); err == nil {
 			return fmt.Sprintf(" quiet=%v sent=%d received=%d", a.quiet, a.sent, a.received)
@@ -73,4 +78,12 @@ func describeBody(k kind, body []byte) string {
 		return ""
 	}
 	return fmt.Sprintf(" body=%d", len(body))
+}
+
+// typeOf names the typed error that is rebuilt with a cause.
+func typeOf(cause error) string {
+	if typed := errors.Unwrap(cause); typed != nil {
+		return fmt.Sprintf(" (%T)", typed)
+	}
+	return ""
 }

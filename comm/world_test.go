@@ -1,10 +1,11 @@
 package comm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,38 +95,14 @@ func newWorld(t testing.TB, cfg worldConfig) *world {
 
 // newQuietCommunicator is New without the goroutine that makes progress.
 func newQuietCommunicator(t testing.TB, n *node, mem *buffer.Resource, cfg Config) *Communicator {
-	set, err := cfg.resolve(limitOf(mem), n.info)
+	c, err := assemble(n, mem, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Communicator{
-		info: n.info, t: n, mem: mem,
-		capacity: make([]atomic.Int64, n.info.Size),
-		events:   make([]Event, 64),
-		scopes:   map[string]scopeState{},
-		ops:      map[OpID]opEntry{},
-	}
-	if want := int64(set.credit) * int64(n.info.Size-1); want > 0 {
-		res, ok := mem.TryReserve(want, buffer.Host)
-		if !ok {
-			t.Fatal("no memory for the eager credit")
-		}
-		res.SetHolder(buffer.HeldStaging)
-		c.credit = res
-	}
-	k := newCore(n.info, set, mem)
-	k.later, k.signal, k.removed = c.submit, c.signal, c.portRemoved
-	k.failed = func(err error) {
+	c.core.failed = func(err error) {
 		n.say("job failed: %v", err)
 		c.setFailed(err)
 	}
-	c.core = k
-	c.mail = newMailbox(c)
-	c.baton.init()
-	c.submit(func() {
-		k.start()
-		k.openMail(c.mail.port)
-	})
 	return c
 }
 
@@ -135,7 +112,7 @@ func (w *world) settle(n *node) {
 		busy := n.c.runCommands()
 		did, err := n.c.core.flush(n)
 		if err != nil {
-			n.c.core.fail(n.info.Rank, err)
+			n.c.core.abortAll(n.info.Rank, err)
 		}
 		polled := n.c.poll(0)
 		n.c.core.settle(n.c)
@@ -268,6 +245,14 @@ func (n *node) fetched(f *frame, p Pull) {
 	if !f.orphan {
 		n.w.endSend(p.Token, pulled.Err)
 	}
+}
+
+// broken ends a fetch with an error at both ends.
+func (n *node) broken(f *flight) {
+	no, _ := strconv.ParseUint(strings.TrimSuffix(f.name, "p"), 10, 64)
+	err := errors.New("link down")
+	n.events = append(n.events, Event{Kind: EventPulled, Peer: n.w.sent[no-1].from, Token: no, Err: err})
+	n.w.endSend(no, err)
 }
 
 // endSend puts the end of a send under way.
