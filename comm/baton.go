@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -24,8 +25,9 @@ type batonState struct {
 	holder     *waiter
 	background *waiter
 	waiting    []*waiter
-	sleeping   bool // the holder is in a Poll that may block
-	stopping   bool
+	sleeping   bool        // the holder is in a Poll that may block
+	stopping   bool        // the background goroutine is to end
+	over       bool        // it has: nobody drives any more
 	left       atomic.Bool // the closing protocol has ended
 	acked      atomic.Bool // every rank knows of the abort
 }
@@ -123,14 +125,20 @@ func (c *Communicator) wait(ctx context.Context, done func() bool) error {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+			if cause := context.Cause(ctx); cause != err {
+				return fmt.Errorf("%w: %w", err, cause)
+			}
+			return err
 		}
 		c.mu.Lock()
-		mine := c.baton.holder == w
+		mine, over := c.baton.holder == w, c.baton.over
 		c.mu.Unlock()
-		if mine {
+		switch {
+		case over:
+			return ErrClosed
+		case mine:
 			c.tick(w)
-		} else {
+		default:
 			<-w.poked
 		}
 	}
@@ -188,6 +196,7 @@ func (c *Communicator) background() {
 		c.mu.Unlock()
 		switch {
 		case stopping && mine:
+			c.runCommands()
 			return
 		case mine:
 			c.tick(w)
@@ -197,16 +206,25 @@ func (c *Communicator) background() {
 	}
 }
 
-// stop ends the background goroutine. No call waits any more, or each will
-// find its condition true.
+// stop ends the background goroutine and every call that still waits.
 func (c *Communicator) stop() {
 	c.mu.Lock()
 	c.baton.stopping = true
+	c.mu.Unlock()
+	c.mail.Fail(ErrClosed)
+	c.submit(func() { c.core.barriers.fail(); c.signal() })
+	c.mu.Lock()
 	if c.pokeLocked(c.baton.background) {
 		c.t.Wake()
 	}
 	c.mu.Unlock()
 	<-c.stopped
+	c.mu.Lock()
+	c.baton.over = true
+	for _, w := range c.baton.waiting {
+		c.pokeLocked(w)
+	}
+	c.mu.Unlock()
 }
 
 // tick makes one step of progress: commands, sends, events. With nothing to do

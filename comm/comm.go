@@ -107,8 +107,9 @@ type notice struct {
 }
 
 // New takes t over and starts background progress. Every rank of the job calls
-// it; it does not wait for them. mem is charged for the eager frames that peers
-// may have on their way, 16 to 64 KiB for each.
+// it; it does not wait for them. mem serves one Communicator at a time and is
+// charged for the eager frames that peers may have on their way, 16 to 64 KiB
+// for each.
 func New(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, error) {
 	c, err := assemble(t, mem, cfg)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *Communicator) Barrier(ctx context.Context) error {
 	c.submit(func() { c.core.barriers.enter(c.core, b) })
 	err := c.wait(ctx, b.done.Load)
 	if err == nil && b.broken.Load() {
-		err = c.failure()
+		err = c.live()
 	}
 	if err != nil {
 		return fmt.Errorf("comm: barrier: %w", err)
@@ -249,7 +250,6 @@ func (c *Communicator) Close(ctx context.Context) error {
 	c.mem.OnChange(nil)
 	closeErr := c.t.Close()
 	c.core.teardown()
-	c.mail.drain()
 	if c.credit != nil {
 		c.credit.Release()
 	}

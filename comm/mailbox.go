@@ -185,9 +185,6 @@ func (m *Mailbox) file(src Rank, seq uint64, l mail) {
 	m.c.signal()
 }
 
-// drain releases what was never received.
-func (m *Mailbox) drain() { m.Fail(ErrClosed) }
-
 // Next, Deliver, Batch, Stalled and Fail are the Handler of the built-in
 // port; they are not for callers.
 

@@ -45,6 +45,7 @@ func Run(t *testing.T, connect Connect) {
 	t.Run("Starved", func(t *testing.T) { starved(t, connect) })
 	t.Run("SlowConsumerIsNotStarved", func(t *testing.T) { slowConsumer(t, connect) })
 	t.Run("CloseWithOpenOp", func(t *testing.T) { closeInUse(t, connect) })
+	t.Run("CloseEndsWaits", func(t *testing.T) { closeEndsWaits(t, connect) })
 	t.Run("WaitEndsWithContext", func(t *testing.T) { waitContext(t, connect) })
 }
 
@@ -441,6 +442,40 @@ func waitContext(t *testing.T, connect Connect) {
 			return fmt.Errorf("receive with a short context: %v", err)
 		}
 		return c.Barrier(j.Ctx)
+	})
+}
+
+// closeEndsWaits: calls that wait while their rank is closed end, and so does
+// every call after it.
+func closeEndsWaits(t *testing.T, connect Connect) {
+	j := NewJob(t, connect, 2, Options{})
+	j.Each(func(me comm.Rank, c *comm.Communicator) error {
+		ended := make(chan error, 3)
+		go func() { _, err := c.Mailbox().Recv(j.Ctx, me, 9); ended <- err }()
+		go func() { _, err := c.Mailbox().Recv(j.Ctx, 1-me, 9); ended <- err }()
+		if me == 0 {
+			go func() { ended <- c.Barrier(j.Ctx) }()
+		} else {
+			ended <- comm.ErrClosed
+		}
+		if err := c.Close(j.Ctx); err != nil && !errors.As(err, new(*comm.PeerError)) {
+			return err
+		}
+		for range 3 {
+			if err := <-ended; !errors.Is(err, comm.ErrClosed) && !errors.As(err, new(*comm.PeerError)) {
+				return fmt.Errorf("a wait ended with %v", err)
+			}
+		}
+		if _, err := c.Mailbox().Recv(j.Ctx, 1-me, 1); err == nil {
+			return errors.New("receive after close")
+		}
+		if err := c.Barrier(j.Ctx); err == nil {
+			return errors.New("barrier after close")
+		}
+		if _, err := c.Stats(j.Ctx); !errors.Is(err, comm.ErrClosed) {
+			return fmt.Errorf("statistics after close: %v", err)
+		}
+		return c.Close(j.Ctx)
 	})
 }
 
