@@ -34,6 +34,7 @@ type assembly struct {
 	h       header
 	known   bool // the data, batch or control frame has come; h is whole
 	meta    []byte
+	parts   seqSet // of long metadata, that have come
 	metaGot int
 	data    *buffer.Buffer
 	res     *buffer.Reservation // granted, while a hand-over is on its way
@@ -41,7 +42,7 @@ type assembly struct {
 	asked   bool
 	granted bool
 	dead    bool
-	got     []uint64 // segments announced, a bit each
+	got     seqSet   // segments announced
 	waiting []*fetch // announced, no memory yet
 	left    int64    // segments not yet pulled
 	flying  int      // pulls under way
@@ -144,20 +145,30 @@ func (k *core) accept(p *Port, pe *peer, h header, body []byte, token uint64, si
 		k.asm[key] = a
 	}
 	if h.kind == kindMeta {
+		if size > 0 {
+			return fmt.Errorf("%w: metadata of message %d with a payload", errFrame, h.seq)
+		}
 		return k.acceptMeta(a, h, body)
 	}
-	if !a.known {
-		if err := k.begin(a, h, size); err != nil {
+	if (h.data > 0) != (size > 0) {
+		return fmt.Errorf("%w: message %d: payload of %d bytes announced with %d", errFrame, h.seq, h.data, size)
+	}
+	switch {
+	case !a.known:
+		if err := k.begin(a, h); err != nil {
 			return err
 		}
-	} else if h.data != a.h.data || h.meta != a.h.meta || h.kind != a.h.kind {
+	case h.data != a.h.data || h.meta != a.h.meta || h.kind != a.h.kind:
 		return fmt.Errorf("%w: segments of message %d disagree", errFrame, h.seq)
+	case size == 0:
+		k.stats.dropped++
+		return nil
+	}
+	if size > 0 {
+		return k.announced(a, h, body, token, size)
 	}
 	if err := a.inlineMeta(body); err != nil {
 		return err
-	}
-	if size > 0 {
-		return k.announced(a, h, token, size)
 	}
 	k.maybeDeliver(a)
 	return nil
@@ -176,17 +187,16 @@ func (a *assembly) inlineMeta(body []byte) error {
 }
 
 // begin takes the first data frame of a message.
-func (k *core) begin(a *assembly, h header, size int64) error {
+func (k *core) begin(a *assembly, h header) error {
 	if a.meta != nil && len(a.meta) != int(h.meta) {
 		return fmt.Errorf("%w: message %d has %d bytes of metadata, then %d", errFrame, h.seq, len(a.meta), h.meta)
 	}
-	if (h.data > 0) != (size > 0) || h.kind == kindControl && h.data > 0 {
-		return fmt.Errorf("%w: message %d: payload of %d bytes announced with %d", errFrame, h.seq, h.data, size)
+	if h.kind == kindControl && h.data > 0 || h.kind == kindBatch && h.data == 0 {
+		return fmt.Errorf("%w: message %d: payload of %d bytes", errFrame, h.seq, h.data)
 	}
 	a.known, a.h = true, h
 	if h.data > 0 {
 		a.left = segments(int64(h.data), k.segmentSize())
-		a.got = make([]uint64, a.left/64+1)
 	}
 	return nil
 }
@@ -201,29 +211,32 @@ func (k *core) acceptMeta(a *assembly, h header, body []byte) error {
 	if len(a.meta) != int(h.meta) || h.data > uint64(len(a.meta)) || off%step != 0 || len(body) != min(step, len(a.meta)-off) {
 		return fmt.Errorf("%w: metadata part at %d of %d bytes in %d", errFrame, h.data, len(body), len(a.meta))
 	}
+	if !a.parts.add(uint64(off/step), 1) {
+		k.stats.dropped++
+		return nil
+	}
 	copy(a.meta[off:], body)
 	a.metaGot += len(body)
-	if a.metaGot > len(a.meta) {
-		return fmt.Errorf("%w: metadata of message %d sent twice", errFrame, h.seq)
-	}
 	k.maybeDeliver(a)
 	return nil
 }
 
 // announced takes the announcement of one segment and asks for memory for the
 // whole message at the first.
-func (k *core) announced(a *assembly, h header, token uint64, size int64) error {
+func (k *core) announced(a *assembly, h header, body []byte, token uint64, size int64) error {
 	step := k.segmentSize()
 	seg := int64(h.seg)
 	if seg >= segments(int64(a.h.data), step) || size != min(step, int64(a.h.data)-seg*step) {
 		return fmt.Errorf("%w: segment %d of %d bytes in a message of %d", errFrame, seg, size, a.h.data)
 	}
-	if a.got[seg/64]&(1<<(seg%64)) != 0 {
+	if !a.got.add(uint64(seg), 1) {
 		k.stats.dropped++
 		k.pulls = append(k.pulls, Pull{Token: token})
 		return nil
 	}
-	a.got[seg/64] |= 1 << (seg % 64)
+	if err := a.inlineMeta(body); err != nil {
+		return err
+	}
 	f := &fetch{asm: a, token: token, seg: seg, size: size}
 	if a.granted {
 		k.pull(f)
