@@ -150,7 +150,7 @@ func (w *Shuffle) insertOne(ctx context.Context, r *Rank, s *shuffle.ShufflerAsy
 // insert gives d to the shuffle, or back to memory if it was not accepted.
 func insert(ctx context.Context, s *shuffle.ShufflerAsync, p shuffle.PartID, d *buffer.PackedData) error {
 	err := s.Insert(ctx, p, d)
-	if errors.Is(err, shuffle.ErrInvalid) || errors.Is(err, buffer.ErrTooLarge) {
+	if err != nil && !errors.Is(err, shuffle.ErrAccepted) {
 		d.Release()
 	}
 	return err
