@@ -64,8 +64,6 @@ type coreStats struct {
 	copied    int64 // payload bytes that a Pull copied
 	coalesced int64 // bytes of small messages packed into batches
 	dropped   int64 // frames that were refused as stale or duplicate
-	sent      uint64
-	received  uint64 // counted frames, for the quiet check
 	sentTo    []int64
 	parked    int // announcements that wait for memory now
 }
@@ -88,10 +86,12 @@ type peer struct {
 	dirty    bool     // fill has to look at it
 	sent     uint64   // frames to it, queued ones outside the credit included
 	got      uint64   // frames from it
-	bye      bool     // it has said goodbye,
-	last     uint64   // after this many frames
-	left     bool     // goodbye, and all frames before it are here
-	aborted  bool     // it has told us that the job is over
+	workSent uint64   // of those, the ones that carry work
+	workGot  uint64
+	bye      bool   // it has said goodbye,
+	last     uint64 // after this many frames
+	left     bool   // goodbye, and all frames before it are here
+	aborted  bool   // it has told us that the job is over
 	down     bool
 }
 

@@ -94,6 +94,7 @@ func (k *core) checkLeft(pe *peer) {
 		k.joined(p, pe)
 	}
 	k.barriers.left(k)
+	k.quiet.peerLeft()
 	k.signal()
 }
 

@@ -83,7 +83,7 @@ func (k *core) arrived(ev *Event) {
 	pe.got++
 	var err error
 	if h.kind.counted() {
-		k.stats.received++
+		pe.workGot++
 		err = k.work(pe, h, ev)
 	} else {
 		if ev.Size > 0 {

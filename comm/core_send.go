@@ -80,7 +80,7 @@ func (k *core) fillEager(pe *peer) {
 	n := 0
 	for n < len(pe.eager) && len(pe.eager[n]) <= pe.credit {
 		pe.credit -= len(pe.eager[n])
-		k.stats.sent++
+		pe.workSent++
 		k.post(pe, Send{Head: pe.eager[n]})
 		n++
 	}
@@ -254,7 +254,7 @@ func (k *core) postSegmentWith(p *Port, pe *peer, inline []byte) {
 		pe.owed = 0
 	}
 	k.post(pe, Send{Cookie: cookie, Head: h.frame(inline), Body: Region{w.msg.buf, w.next, n}})
-	k.stats.sent++
+	pe.workSent++
 	k.stats.sentTo[pe.rank] += n
 	pe.inflight++
 	k.wireBytes += n

@@ -58,7 +58,7 @@ func decodeAnswer(b []byte) (answer, error) {
 type quietCheck struct {
 	round   uint64
 	asking  bool
-	got     int
+	missing int // answers
 	now     []answer
 	last    []answer // of the round before, if all of it was quiet
 	tried   answer   // own state at the last check that failed
@@ -71,9 +71,17 @@ func (q *quietCheck) init(size int) {
 	q.waiting = make([]bool, size)
 }
 
-// own returns this rank's state.
+// own returns this rank's state. Frames from and to ranks that have left are
+// nobody's to wait for.
 func (k *core) own() answer {
-	return answer{k.isQuiet(), k.mem.Version(), k.stats.sent, k.stats.received}
+	a := answer{quiet: k.isQuiet(), version: k.mem.Version()}
+	for pe := range k.others() {
+		if !pe.left {
+			a.sent += pe.workSent
+			a.received += pe.workGot
+		}
+	}
+	return a
 }
 
 func (k *core) isQuiet() bool {
@@ -123,11 +131,22 @@ func (k *core) ask() {
 	q := &k.quiet
 	q.asking, q.hinted = true, false
 	q.round++
-	q.got = 1
+	q.missing = 0
+	clear(q.now)
+	for pe := range k.others() {
+		if pe.left {
+			q.now[pe.rank].quiet = true
+			continue
+		}
+		q.missing++
+		k.urgent(pe, header{kind: kindProbe, seq: q.round}, nil)
+	}
 	q.now[k.info.Rank] = k.own()
-	k.broadcast(header{kind: kindProbe, seq: q.round}, nil)
 	k.judge()
 }
+
+// peerLeft ends a round that waits for a rank that has left.
+func (q *quietCheck) peerLeft() { q.asking, q.hinted = false, true }
 
 // probed answers a question, or takes a hint.
 func (k *core) probed(pe *peer, h header) {
@@ -146,11 +165,11 @@ func (k *core) probeReplied(pe *peer, h header, body []byte) error {
 		return err
 	}
 	q := &k.quiet
-	if !q.asking || h.seq != q.round {
+	if !q.asking || h.seq != q.round || pe.left {
 		return nil
 	}
 	q.now[pe.rank] = a
-	q.got++
+	q.missing--
 	k.judge()
 	return nil
 }
@@ -158,7 +177,7 @@ func (k *core) probeReplied(pe *peer, h header, body []byte) error {
 // judge looks at a complete round.
 func (k *core) judge() {
 	q := &k.quiet
-	if q.got < k.info.Size {
+	if q.missing > 0 {
 		return
 	}
 	q.asking = false

@@ -121,6 +121,44 @@ func starved(t *testing.T, connect Connect) {
 	j.Each(func(_ comm.Rank, c *comm.Communicator) error { return c.Barrier(j.Ctx) })
 }
 
+// starvedAfterOneLeft: the same among the ranks that are left when one has gone
+// home early.
+func starvedAfterOneLeft(t *testing.T, connect Connect) {
+	j := NewJob(t, connect, 3, Options{Limit: buffer.Bytes(2 << 20)})
+	errs := j.Try(func(me comm.Rank, c *comm.Communicator) error {
+		p, err := OpenPipe(c, j.Mem[me], 1)
+		if err != nil {
+			return err
+		}
+		if me == 2 {
+			p.Port.Complete()
+			p.Port.Close(nil)
+			return c.Close(j.Ctx)
+		}
+		defer c.Close(j.Ctx)
+		defer p.Port.Close(errors.New("done"))
+		for i := range uint64(1000) {
+			d, err := Pack(j.Ctx, j.Mem[me], i, 128<<10)
+			if err != nil {
+				return err
+			}
+			p.Push(1-me, 0, d)
+			if err := p.Failure(); err != nil {
+				return err
+			}
+		}
+		return errors.New("everything fitted")
+	})
+	for r, err := range errs[:2] {
+		if !errors.As(err, new(*buffer.NoMemoryError)) {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+	if errs[2] != nil {
+		t.Errorf("rank 2: %v", errs[2])
+	}
+}
+
 // slowConsumer: a rank that holds what it received and may still free it keeps
 // the others waiting, not failing.
 func slowConsumer(t *testing.T, connect Connect) {

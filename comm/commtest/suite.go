@@ -43,6 +43,7 @@ func Run(t *testing.T, connect Connect) {
 	t.Run("Parking", func(t *testing.T) { parking(t, connect) })
 	t.Run("TwoOpsAtOnce", func(t *testing.T) { twoOps(t, connect) })
 	t.Run("Starved", func(t *testing.T) { starved(t, connect) })
+	t.Run("StarvedAfterOneLeft", func(t *testing.T) { starvedAfterOneLeft(t, connect) })
 	t.Run("SlowConsumerIsNotStarved", func(t *testing.T) { slowConsumer(t, connect) })
 	t.Run("CloseWithOpenOp", func(t *testing.T) { closeInUse(t, connect) })
 	t.Run("CloseEndsWaits", func(t *testing.T) { closeEndsWaits(t, connect) })
