@@ -34,7 +34,7 @@ func (c *common) register(f *pflag.FlagSet, runs, warmups int) {
 	f.IntVarP(&c.plan.Runs, "runs", "r", runs, "measured runs")
 	f.IntVarP(&c.plan.Warmups, "warmups", "w", warmups, "runs before that are not counted")
 	f.VarP(&c.limit, "limit-host", "l", "most host memory of a rank: a `size`, a percentage of all memory, or none")
-	f.BoolVar(&c.plan.Validate, "validate", true, "compare digests of inserted and received data")
+	f.BoolVar(&c.plan.Validate, "validate", true, "check digests of received data against those of inserted data")
 	f.StringVar(&c.json, "json", "", "write the whole report as JSON to `file`; - is standard output, %r the id of the run")
 	f.StringVar(&c.csv, "csv", "", "write the summary as CSV to `file`")
 	f.StringVar(&c.md, "md", "", "write the table as Markdown to `file`")
