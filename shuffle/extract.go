@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"iter"
 
@@ -35,23 +36,64 @@ func (s *ShufflerAsync) Extract(ctx context.Context, p PartID) iter.Seq2[*buffer
 			if it.empty() {
 				return
 			}
+			c := cursor{item: it}
 			more := true
-			for more {
-				d, ok := it.next()
-				if !ok {
-					break
-				}
+			for more && !c.empty() {
+				d := c.next()
 				if d.Data != nil {
 					d.Data.SetHolder(buffer.HeldByCaller)
 				}
 				more = yield(d, nil)
 			}
-			s.putBack(part, it)
+			s.putBack(part, c.item)
 			if !more {
 				return
 			}
 		}
 	}
+}
+
+// cursor takes the chunks of one item. What the chunks of a run need on the Go
+// heap is allocated for several at a time.
+type cursor struct {
+	item
+	packed []buffer.PackedData
+	meta   []byte
+}
+
+// Chunks of a run share allocations of up to this much; a chunk that is kept
+// keeps its neighbours' share too.
+const (
+	sharedPacked = 16      // chunks
+	sharedMeta   = 1 << 10 // bytes
+)
+
+// next takes the next chunk. Payloads of small ones are views into their slab,
+// which lives until the last view is released.
+func (c *cursor) next() *buffer.PackedData {
+	if c.data != nil {
+		d := c.data
+		c.data = nil
+		return d
+	}
+	b := c.slab.mem[c.off:]
+	data, meta := int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
+	if len(c.packed) == 0 {
+		c.packed = make([]buffer.PackedData, min(c.n, sharedPacked))
+	}
+	if len(c.meta) < meta {
+		c.meta = make([]byte, max(meta, min(int(c.n)*meta, sharedMeta)))
+	}
+	d := &c.packed[0]
+	d.Meta = c.meta[:meta:meta]
+	copy(d.Meta, b[slabHeader+pad8(data):])
+	if data > 0 {
+		d.Data = c.slab.buf.Slice(int64(c.off)+slabHeader, int64(data))
+	}
+	c.packed, c.meta = c.packed[1:], c.meta[meta:]
+	c.off += int32(slabRecord(meta, data))
+	c.n--
+	return d
 }
 
 // take removes the next item of a complete partition; an empty one after the

@@ -127,29 +127,6 @@ func (p *partition) seal() {
 	p.lastSeq = nil
 }
 
-// next takes the next chunk of the item. Payloads of small ones are views into
-// their slab, which lives until the last view is released.
-func (it *item) next() (*buffer.PackedData, bool) {
-	if it.data != nil {
-		d := it.data
-		it.data = nil
-		return d, true
-	}
-	if it.n == 0 {
-		return nil, false
-	}
-	b := it.slab.mem[it.off:]
-	data, meta := int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
-	d := &buffer.PackedData{Meta: make([]byte, meta)}
-	copy(d.Meta, b[slabHeader+pad8(data):])
-	if data > 0 {
-		d.Data = it.slab.buf.Slice(int64(it.off)+slabHeader, int64(data))
-	}
-	it.off += int32(slabRecord(meta, data))
-	it.n--
-	return d, true
-}
-
 // empty reports whether every chunk of the item was taken.
 func (it *item) empty() bool { return it.data == nil && it.n == 0 }
 
