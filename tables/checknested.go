@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 func checkListView[O int32 | int64](c *checker, n *node, d arrow.ArrayData, at, rows int) error {
@@ -54,15 +55,26 @@ func (c *checker) checkViews(n *node, d arrow.ArrayData, at, rows int) error {
 		if h.Len() < 0 {
 			return n.fault("row %d: negative length", i)
 		}
-		if h.IsInline() {
-			continue
+		if !h.IsInline() {
+			b, o := int(h.BufferIndex()), int64(h.BufferOffset())
+			if b < 0 || b >= len(bufs) || o < 0 || o+int64(h.Len()) > int64(len(bufBytes(bufs[b]))) {
+				return n.fault("row %d: %d bytes from %d of buffer %d are outside", i, h.Len(), o, b)
+			}
 		}
-		b, o := int(h.BufferIndex()), int64(h.BufferOffset())
-		if b < 0 || b >= len(bufs) || o < 0 || o+int64(h.Len()) > int64(len(bufBytes(bufs[b]))) {
-			return n.fault("row %d: %d bytes from %d of buffer %d are outside", i, h.Len(), o, b)
+		if c.strict && *h != headerOf(h, bufs) {
+			return n.fault("row %d: the header differs from the value", i)
 		}
 	}
 	return nil
+}
+
+// headerOf gives h as it must be: with the value's first bytes, the rest zero.
+func headerOf(h *arrow.ViewHeader, bufs []*memory.Buffer) (w arrow.ViewHeader) {
+	w.SetBytes(viewBytes(h, bufs))
+	if !h.IsInline() {
+		w.SetIndexOffset(h.BufferIndex(), h.BufferOffset())
+	}
+	return w
 }
 
 // dictOf gives the dictionary of d. arrow-go wraps a missing one in a non-nil
@@ -187,10 +199,16 @@ func (c *checker) checkDense(n *node, d arrow.ArrayData, at, rows int) error {
 	}
 	table := n.codeTable()
 	codes, kids := values[int8](d, 1)[at:at+rows], d.Children()
+	last := make([]int32, len(kids)) // by child, the offset used last, plus one
 	for i, off := range values[int32](d, 2)[at : at+rows] {
-		if off < 0 || int(off) >= kids[table[codes[i]]].Len() {
-			return n.fault("row %d: offset %d beyond the child of %d", i, off, kids[table[codes[i]]].Len())
+		kid := table[codes[i]]
+		if off < 0 || int(off) >= kids[kid].Len() {
+			return n.fault("row %d: offset %d beyond the child of %d", i, off, kids[kid].Len())
 		}
+		if c.strict && off < last[kid] {
+			return n.fault("row %d: offset %d again", i, off)
+		}
+		last[kid] = off + 1
 	}
 	for i, kid := range n.kids {
 		if err := c.check(kid, kids[i], kids[i].Offset(), kids[i].Len()); err != nil {

@@ -203,7 +203,7 @@ func writeViews(dst []arrow.ViewHeader, long []byte, spans []span) {
 				dst[j] = arrow.ViewHeader{}
 				continue
 			}
-			dst[j] = heads[k]
+			dst[j] = headerOf(&heads[k], bufs)
 			if h := &heads[k]; !h.IsInline() {
 				dst[j].SetIndexOffset(0, int32(at))
 				at += copy(long[at:], viewBytes(h, bufs))
