@@ -33,10 +33,24 @@ var edges = map[string]row{
 		tests: []string{"comm/inproc"},
 	},
 
+	// The command line, and its parts that have tests of their own.
 	"cmd/shuffle-bench": {
-		own: []string{"flow", "shuffle", "tables", "comm", "comm/inproc", "buffer", "cuda"},
-		ext: []string{"*"},
+		own: []string{
+			"flow", "shuffle", "tables", "comm", "comm/inproc", "buffer", "cuda", "internal/faults",
+			"internal/bench/machine", "internal/bench/report", "internal/bench/work",
+		},
+		ext:   []string{"*"},
+		tests: []string{"internal/bench/jsonschema"},
 	},
+	"internal/bench/work": {
+		own: []string{"flow", "shuffle", "tables", "comm", "comm/inproc", "buffer", "internal/faults"},
+		ext: arrow,
+	},
+	"internal/bench/machine":    {own: []string{"cuda", "internal/bench/report"}},
+	"internal/bench/report":     {own: []string{"internal/bench/stats"}, tests: []string{"internal/bench/jsonschema"}},
+	"internal/bench/stats":      {},
+	"internal/bench/jsonschema": {},
+	"internal/faults":           {},
 	"scripts/summary": {},
 
 	"internal/fifo":      {},
