@@ -19,7 +19,7 @@ STATUS_BEFORE ?=
 GOTEST = $(GO) $(if $(TEST_LOG),run ./scripts/summary run $(TEST_LOG) $@,test)
 
 FUZZTIME ?= 10s
-BENCHCOUNT ?= 10
+BENCHOUT ?=
 
 .NOTPARALLEL:
 .PHONY: build deps data demo check test race invariants nocgo fuzz cover \
@@ -85,8 +85,9 @@ soak:
 	  $(GO) test -race -count 10 -timeout 2h ./...; \
 	  scripts/fuzz.sh 5m; } 2>&1 | tee docs/bench/soak-$(COMMIT).txt
 
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) -timeout 2h ./...
+# BENCHOUT=docs/bench/NAME.txt keeps the output.
+bench: build data
+	scripts/bench.sh $(BENCHOUT)
 
 clean-check:
 	@scripts/clean-check.sh $(STATUS_BEFORE)
