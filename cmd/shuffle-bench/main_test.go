@@ -37,7 +37,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = []string{asCommand + "=1", "HOME=/nonexistent", "GOCOVERDIR=" + t.TempDir()}
+	cmd.Env = []string{asCommand + "=1", "GORACE=atexit_sleep_ms=0", "GOCOVERDIR=" + t.TempDir()}
 	return cmd
 }
 
