@@ -2,13 +2,17 @@ package flow
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -80,8 +84,7 @@ func newEncoder(w io.Writer, format Format, schema *arrow.Schema) (batchEncoder,
 	case Parquet:
 		return newParquetEncoder(w, schema)
 	case Arrow:
-		fw, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
-		return &arrowEncoder{fw}, err
+		return newArrowEncoder(w, schema)
 	case CSV:
 		return newCSVEncoder(w, schema)
 	}
@@ -144,10 +147,44 @@ func newParquetEncoder(w io.Writer, schema *arrow.Schema) (batchEncoder, error) 
 func (e *parquetEncoder) write(batch arrow.RecordBatch) error { return e.w.WriteBuffered(batch) }
 func (e *parquetEncoder) close() error                        { return e.w.Close() }
 
-type arrowEncoder struct{ w *ipc.FileWriter }
+// arrowEncoder writes the values of dictionaries, since a file of that format
+// holds one dictionary for a column and batches come with their own.
+type arrowEncoder struct {
+	w      *ipc.FileWriter
+	schema *arrow.Schema
+}
 
-func (e *arrowEncoder) write(batch arrow.RecordBatch) error { return e.w.Write(batch) }
-func (e *arrowEncoder) close() error                        { return e.w.Close() }
+func newArrowEncoder(w io.Writer, schema *arrow.Schema) (batchEncoder, error) {
+	fields := slices.Clone(schema.Fields())
+	for i, f := range fields {
+		if dict, ok := f.Type.(*arrow.DictionaryType); ok {
+			fields[i].Type = dict.ValueType
+		}
+	}
+	plain := arrow.NewSchema(fields, nil)
+	fw, err := ipc.NewFileWriter(w, ipc.WithSchema(plain))
+	return &arrowEncoder{fw, plain}, err
+}
+
+func (e *arrowEncoder) write(batch arrow.RecordBatch) error {
+	columns := slices.Clone(batch.Columns())
+	for i, col := range columns {
+		if col.DataType().ID() != arrow.DICTIONARY {
+			continue
+		}
+		values, err := compute.CastArray(context.Background(), col, compute.SafeCastOptions(e.schema.Field(i).Type))
+		if err != nil {
+			return fmt.Errorf("column %q: %w", batch.ColumnName(i), err)
+		}
+		defer values.Release()
+		columns[i] = values
+	}
+	plain := array.NewRecordBatch(e.schema, columns, batch.NumRows())
+	defer plain.Release()
+	return e.w.Write(plain)
+}
+
+func (e *arrowEncoder) close() error { return e.w.Close() }
 
 type csvEncoder struct{ w io.Writer }
 

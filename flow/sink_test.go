@@ -42,6 +42,33 @@ func TestWriterRoundTrip(t *testing.T) {
 	}
 }
 
+// Batches may come with dictionaries of their own.
+func TestWriterTakesDictionaries(t *testing.T) {
+	batches := []arrow.RecordBatch{
+		build(t, "k", dict, []string{"a", "null", "b"}), build(t, "k", dict, []string{"z", "a", "null"}),
+		build(t, "k", dict, []string{"u", "v", "w", "a"}).NewSlice(2, 4),
+	}
+	want := []string{`k="a"`, `k=""`, `k="b"`, `k="z"`, `k="a"`, `k=""`, `k="w"`, `k="a"`}
+	for _, format := range writable {
+		path := filepath.Join(t.TempDir(), "x")
+		w, err := Create(path, format, batches[0].Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range batches {
+			if err := w.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := rowsOf(t, path, 1, Config{}, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", format, got)
+		}
+	}
+}
+
 func TestWriterWithoutRows(t *testing.T) {
 	for _, format := range writable {
 		path := filepath.Join(t.TempDir(), "empty")
