@@ -150,9 +150,9 @@ func (b *Buffer) Move(ctx context.Context, v *Reservation) (*Buffer, error) {
 	if b.Type() == v.typ && b.block().res == v.res {
 		return b, nil
 	}
-	moved, err := v.Alloc(b.len, nil)
+	moved, err := v.alloc(b.len)
 	if err != nil {
-		return nil, fmt.Errorf("buffer: move: %w", err)
+		return nil, fmt.Errorf("buffer: move %s: %w", formatBytes(b.len), err)
 	}
 	copy(bytesAt(moved.data, moved.len), bytesAt(b.data, b.len))
 	v.res.copied.Add(b.len)

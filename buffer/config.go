@@ -9,8 +9,9 @@ import (
 type Config struct {
 	Limits [NumMemTypes]Limit // zero value: the default of each type, see Limit
 	// Alignment of blocks in bytes, a power of two up to 4096; 0: 256. A block
-	// smaller than that is aligned to its size rounded up to a power of two.
-	// Above 256, sizes are rounded up to Alignment before BlockSize applies.
+	// smaller than that is aligned to its size, which is a power of two then.
+	// With more than 256, larger sizes are rounded up to a power of two or a
+	// multiple of Alignment before BlockSize applies.
 	Alignment int64
 	// MemoryWait bounds how long a Reserve waits before it fails with a
 	// *NoMemoryError that names the holders; 0: as long as its ctx.

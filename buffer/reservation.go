@@ -38,24 +38,35 @@ func (v *Reservation) Alloc(size int64, s *cuda.Stream) (*Buffer, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("buffer: allocate %d bytes: negative", size)
 	}
+	b, err := v.alloc(size)
+	if err != nil {
+		return nil, fmt.Errorf("buffer: allocate %s: %w", formatBytes(size), err)
+	}
+	return b, nil
+}
+
+func (v *Reservation) alloc(size int64) (*Buffer, error) {
 	if v.typ != Host && size > 0 {
-		return nil, fmt.Errorf("buffer: allocate %s: %w", formatBytes(size), errNoTier(v.typ))
+		return nil, errNoTier(v.typ)
 	}
 	charge := v.res.blockSize(size)
 	if charge > v.left {
-		return nil, fmt.Errorf("buffer: allocate %s: takes %s, reservation has %s left",
-			formatBytes(size), formatBytes(charge), formatBytes(v.left))
+		return nil, v.tooLittle(charge)
 	}
 	b := &Buffer{len: size, charge: charge, res: v.res, typ: v.typ, holder: v.holder}
 	if charge > 0 {
 		var err error
 		if b.span, b.index, b.data, err = v.res.arena.alloc(charge); err != nil {
-			return nil, fmt.Errorf("buffer: allocate %s: %w", formatBytes(size), err)
+			return nil, err
 		}
 	}
 	v.use(charge)
 	v.res.made.add(b)
 	return b, nil
+}
+
+func (v *Reservation) tooLittle(charge int64) error {
+	return fmt.Errorf("takes %s, reservation has %s left", formatBytes(charge), formatBytes(v.left))
 }
 
 // use turns n of the bytes left into bytes of a buffer.
@@ -90,7 +101,7 @@ func (v *Reservation) adopt(b *Buffer) error {
 	case block.typ != v.typ:
 		return fmt.Errorf("%s buffer by %s reservation", block.typ, v.typ)
 	case block.charge > v.left:
-		return fmt.Errorf("takes %s, reservation has %s left", formatBytes(block.charge), formatBytes(v.left))
+		return v.tooLittle(block.charge)
 	}
 	old, holder := block.res, block.holder
 	v.use(block.charge)

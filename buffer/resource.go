@@ -104,8 +104,8 @@ func (a *Arena) NewResource(dev *cuda.Device, store Store, cfg Config) (*Resourc
 
 // blockSize returns what a buffer of n bytes is charged.
 func (r *Resource) blockSize(n int64) int64 {
-	if r.alignment > defaultAlignment && n > r.alignment && n <= maxSize {
-		n = roundUp(n, r.alignment)
+	if n > defaultAlignment && r.alignment > defaultAlignment && n <= maxSize {
+		n = roundUp(n, powerOfTwo(min(n, r.alignment)))
 	}
 	return BlockSize(n)
 }
@@ -230,12 +230,12 @@ func (r *Resource) hopelessLocked(c *claim) error {
 	return nil
 }
 
-// likelyLocked returns the type in c's order with the highest limit: where c
-// ends up when all are short.
+// likelyLocked returns the type in c's order with the highest limit, the last
+// of several: where c ends up when all are short.
 func (r *Resource) likelyLocked(c *claim) MemType {
 	best := c.order[0]
 	for _, t := range c.order[1:c.types] {
-		if r.mu.types[t].limit > r.mu.types[best].limit {
+		if r.mu.types[t].limit >= r.mu.types[best].limit {
 			best = t
 		}
 	}
@@ -390,7 +390,7 @@ func (r *Resource) noMemoryLocked(t MemType, want int64, hint string) *NoMemoryE
 }
 
 // Close ends the account. It fails with ErrInUse while buffers or reservations
-// are alive; a second call does nothing. Calls that wait end with ErrClosed.
+// are alive; a second call does nothing. Nobody can be waiting by then.
 func (r *Resource) Close() error {
 	r.mu.Lock()
 	if r.mu.closed {
@@ -409,10 +409,8 @@ func (r *Resource) Close() error {
 			ErrInUse, formatBytes(used), formatBytes(reserved), empty, r.made.report())
 	}
 	r.mu.closed = true
-	settled := r.failLocked(ErrClosed)
 	limit := r.mu.types[Host].limit
 	r.mu.Unlock()
-	deliver(settled)
 	r.arena.leave(limit)
 	return nil
 }

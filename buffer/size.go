@@ -33,7 +33,7 @@ func BlockSize(n int64) int64 {
 	case n <= minBlock:
 		return minBlock
 	case n <= 512:
-		return 1 << bits.Len64(uint64(n-1))
+		return powerOfTwo(n)
 	case n <= sharedBelow:
 		return roundUp(n, max(minGap, quarterBelow(n)))
 	case n <= exactAbove:
@@ -43,6 +43,9 @@ func BlockSize(n int64) int64 {
 	}
 	return math.MaxInt64
 }
+
+// powerOfTwo rounds n up to one.
+func powerOfTwo(n int64) int64 { return 1 << bits.Len64(uint64(n-1)) }
 
 // quarterBelow returns a quarter of the highest power of two below n.
 func quarterBelow(n int64) int64 { return 1 << (bits.Len64(uint64(n-1)) - 3) }

@@ -51,7 +51,7 @@ var edges = map[string]row{
 	"internal/bench/stats":      {},
 	"internal/bench/jsonschema": {},
 	"internal/faults":           {},
-	"scripts/summary": {},
+	"scripts/summary":           {},
 
 	"internal/fifo":      {},
 	"internal/invariant": {},
