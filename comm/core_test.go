@@ -264,10 +264,11 @@ func (in *interpreter) rank(n *node, cmd script.Cmd) error {
 	case "limit":
 		return n.mem.SetLimit(buffer.Host, buffer.Bytes(in.integer(cmd, "bytes", 0)))
 	case "free":
-		for _, h := range n.holds {
+		holds := n.holds
+		n.holds = nil // a release may grant what is wanted
+		for _, h := range holds {
 			h.Release()
 		}
-		n.holds = nil
 	case "show":
 		n.show()
 	default:
