@@ -52,7 +52,10 @@ func (c *Codec) Schema() *arrow.Schema { return c.tree.schema }
 func (c *Codec) Fingerprint() uint64 { return c.fingerprint }
 
 // Pack copies the batch into one chunk, in Host memory of mem, waiting for it
-// until ctx ends. Dictionaries are reduced to the values in use.
+// until ctx ends. Dictionaries are reduced to the values in use. A batch that
+// is too large for one chunk is an error, see Split: it has 2^31 rows, or more
+// than 2 GiB in a column of 32 bit offsets, or more than 2^20 rows in almost no
+// bytes.
 func (c *Codec) Pack(ctx context.Context, mem *buffer.Resource, batch arrow.RecordBatch) (*buffer.PackedData, error) {
 	if err := c.tree.verify(batch, &checker{}); err != nil {
 		return nil, fmt.Errorf("tables: pack: %w", err)
@@ -62,7 +65,7 @@ func (c *Codec) Pack(ctx context.Context, mem *buffer.Resource, batch arrow.Reco
 	}
 	p := newPlan(c.tree)
 	p.add(batch, 0, nil, int(batch.NumRows()))
-	if err := p.layout(); err != nil {
+	if err := p.chunk(); err != nil {
 		return nil, fmt.Errorf("tables: pack: %w", err)
 	}
 	return c.emit(ctx, mem, p)

@@ -52,11 +52,11 @@ func fromJSON(t testing.TB, dt arrow.DataType, text string) arrow.Array {
 	return arr
 }
 
-func decimalOf(id arrow.Type, scale int32, v int64) arrow.Array {
+func decimalOf(t testing.TB, id arrow.Type, scale int32, v int64) arrow.Array {
 	precision := map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}[id]
 	dt, err := arrow.NewDecimalType(id, precision, scale)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, dt)
 	switch b := b.(type) {
@@ -66,7 +66,7 @@ func decimalOf(id arrow.Type, scale int32, v int64) arrow.Array {
 		b.Append(decimal256.FromI64(v))
 	default:
 		if err := b.AppendValueFromString(decimalText(v, scale)); err != nil {
-			panic(err)
+			t.Fatal(err)
 		}
 	}
 	return b.NewArray()
@@ -123,7 +123,7 @@ func goldens(t testing.TB) []golden {
 		math.Float64frombits(0xfff8000000000001), math.Inf(1), math.Inf(-1))})
 	for _, id := range []arrow.Type{arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256} {
 		for _, v := range []int64{0, 500, 123, -5, 12345} {
-			out = append(out, golden{fmt.Sprintf("%v %d x 10^-2", id, v), decimalOf(id, 2, v)})
+			out = append(out, golden{fmt.Sprintf("%v %d x 10^-2", id, v), decimalOf(t, id, 2, v)})
 		}
 	}
 	add(&arrow.Decimal128Type{Precision: 38, Scale: 0}, `["9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "99999999999999999999999999999999999999"]`)
@@ -203,8 +203,8 @@ func TestCanonicalBytes(t *testing.T) {
 	}{
 		{"int8", fromJSON(t, tInt8, `[-2]`), le(-2)[:8]},
 		{"uint64", fromJSON(t, tUint, `[18446744073709551614]`), le(-2)[:8]},
-		{"decimal integer", decimalOf(arrow.DECIMAL128, 2, -200), le(-2)[:8]},
-		{"decimal", decimalOf(arrow.DECIMAL256, 5, -1230), append(le(-123)[:8], 0xfc, 0xff, 0xff, 0xff)},
+		{"decimal integer", decimalOf(t, arrow.DECIMAL128, 2, -200), le(-2)[:8]},
+		{"decimal", decimalOf(t, arrow.DECIMAL256, 5, -1230), append(le(-123)[:8], 0xfc, 0xff, 0xff, 0xff)},
 		{"double", floats(1), le(int64(math.Float64bits(1)))[:8]},
 		{"NaN", floats(math.NaN()), []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}},
 		{"null", fromJSON(t, tInt8, `[null]`), []byte{0xff}},
@@ -233,8 +233,8 @@ func TestCanonicalBytes(t *testing.T) {
 // TestEqualValues: what is equal hashes alike, what is not does not.
 func TestEqualValues(t *testing.T) {
 	five := []arrow.Array{
-		decimalOf(arrow.DECIMAL32, 0, 5), decimalOf(arrow.DECIMAL64, 2, 500), decimalOf(arrow.DECIMAL128, 9, 5e9),
-		decimalOf(arrow.DECIMAL256, 3, 5000), fromJSON(t, dictType(tInt8, tInt32), `[5]`), fromJSON(t, arrow.RunEndEncodedOf(tInt16, tInt8), `[5]`),
+		decimalOf(t, arrow.DECIMAL32, 0, 5), decimalOf(t, arrow.DECIMAL64, 2, 500), decimalOf(t, arrow.DECIMAL128, 9, 5e9),
+		decimalOf(t, arrow.DECIMAL256, 3, 5000), fromJSON(t, dictType(tInt8, tInt32), `[5]`), fromJSON(t, arrow.RunEndEncodedOf(tInt16, tInt8), `[5]`),
 	}
 	for _, dt := range []arrow.DataType{tInt8, tInt16, tInt32, tInt64, tUint8, tUint16, tUint32, tUint} {
 		five = append(five, fromJSON(t, dt, `[5]`))

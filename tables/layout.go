@@ -12,6 +12,16 @@ import (
 // positions fit 32 bits.
 const maxRows = math.MaxInt32
 
+// freeRows is how many rows an array of a chunk may have without a body to show
+// for them: nulls of no type, runs, empty structs. With more, the rows are at
+// most eight to a byte of the whole body. So a small chunk cannot make its
+// receiver count to 2^31.
+const freeRows = window
+
+func tooLight(rows int, body int64) bool {
+	return rows > freeRows && int64(rows) > 8*body
+}
+
 // kind is how an array lies in memory; many Arrow types share one kind.
 type kind uint8
 

@@ -100,6 +100,9 @@ type numbers struct {
 // parseNumbers gives the places of all nodes, for a body of the given size:
 // neither the metadata nor the body may be longer than they say.
 func (t *tree) parseNumbers(b []byte, rows int, body int64) ([]place, error) {
+	if tooLight(rows, body) {
+		return nil, fmt.Errorf("%d rows in %d bytes", rows, body)
+	}
 	r := &numbers{rest: b, places: make([]place, len(t.nodes)), limit: body}
 	for _, n := range t.cols {
 		if err := r.node(n, rows); err != nil {
@@ -130,7 +133,9 @@ func (r *numbers) next(limit int64) (int64, error) {
 
 func (r *numbers) node(n *node, rows int) error {
 	pl := &r.places[n.id]
-	pl.rows = rows
+	if pl.rows = rows; tooLight(rows, r.limit) {
+		return n.fault("%d values in %d bytes", rows, r.limit)
+	}
 	if n.kind.hasValidity() {
 		nulls, err := r.next(int64(rows))
 		if err != nil {

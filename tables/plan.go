@@ -79,6 +79,22 @@ func (p *plan) layout() error {
 	return nil
 }
 
+// chunk is layout for a chunk, which obeys freeRows.
+func (p *plan) chunk() error {
+	if err := p.layout(); err != nil {
+		return err
+	}
+	if tooLight(p.rows, p.body) {
+		return errTooLong
+	}
+	for i := range p.pieces {
+		if tooLight(p.pieces[i].rows, p.body) {
+			return errTooLong
+		}
+	}
+	return nil
+}
+
 // ints32 gives a list of n positions that lives until reset.
 func (p *plan) ints32(n int) []int32 {
 	if cap(p.ints)-len(p.ints) < n {

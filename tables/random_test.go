@@ -64,6 +64,7 @@ func flatTypes() []arrow.DataType {
 		arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ns,
 		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
 		dictType(tInt8, tString), dictType(tUint16, tInt64), dictType(tInt32, tFloat64), dictType(tUint, arrow.BinaryTypes.Binary),
+		dictType(tUint8, tInt8), dictType(tInt16, tString), dictType(tUint32, tString), dictType(tInt64, tInt32),
 		&arrow.DictionaryType{IndexType: tInt16, ValueType: tString, Ordered: true},
 		arrow.RunEndEncodedOf(tInt16, tString), arrow.RunEndEncodedOf(tInt32, tInt64), arrow.RunEndEncodedOf(tInt64, tInt8),
 		newLabelType(),

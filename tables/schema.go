@@ -63,7 +63,7 @@ func encodeType(b []byte, dt arrow.DataType) ([]byte, error) {
 		b = binary.AppendUvarint(b, uint64(dt.GetPrecision()))
 		return binary.AppendVarint(b, int64(dt.GetScale())), nil
 	case *arrow.MapType:
-		return encodeFields(append(b, boolByte(dt.KeysSorted)), dt.ValueType().Fields())
+		return encodeFields(append(b, boolByte(dt.KeysSorted)), dt.Elem().(*arrow.StructType).Fields())
 	case *arrow.FixedSizeListType:
 		return encodeFields(binary.AppendUvarint(b, uint64(dt.Len())), dt.Fields())
 	case *arrow.DictionaryType:

@@ -28,7 +28,7 @@ func (s *splitter) rows(ctx context.Context, batch arrow.RecordBatch, base int, 
 	p := s.plan
 	p.reset()
 	p.add(batch, base, rows, n)
-	err := p.layout()
+	err := p.chunk()
 	if n > 1 && (errors.Is(err, errTooLong) || err == nil && p.body > s.max) {
 		return s.parts(ctx, batch, base, rows, n, s.guess(n, err))
 	}
