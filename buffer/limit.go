@@ -164,7 +164,7 @@ func physicalMemory() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read physical memory: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if rest, ok := strings.CutPrefix(lines.Text(), "MemTotal:"); ok {

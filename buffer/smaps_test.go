@@ -19,7 +19,7 @@ func resident(t *testing.T, a *Arena) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	ranges := a.Ranges()
 	var kib int64
 	ours := false

@@ -50,7 +50,7 @@ func TestCSVTypes(t *testing.T) {
 		if f := in.Schema().Field(0); f.Type.String() != want || f.Name != "a" {
 			t.Errorf("%q: column %q is %s, want %s", content, f.Name, f.Type, want)
 		}
-		in.Close()
+		_ = in.Close()
 	}
 }
 
@@ -99,7 +99,7 @@ func TestCSVErrorLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	for _, size := range []int{1, 3, 8} {
 		var errs []string
 		for rank := range size {

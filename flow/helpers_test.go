@@ -116,7 +116,7 @@ func rowsOf(t testing.TB, path string, size int, cfg Config, columns []string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	for rank := range size {
 		before := len(rows)
 		for batch, err := range in.Share(rank, size).Batches(context.Background(), columns) {

@@ -48,8 +48,8 @@ func TestSharesCoverTheInput(t *testing.T) {
 func sortByID(rows []string) {
 	slices.SortFunc(rows, func(a, b string) int {
 		var i, j int
-		fmt.Sscanf(a, "id=\"%d", &i)
-		fmt.Sscanf(b, "id=\"%d", &j)
+		_, _ = fmt.Sscanf(a, "id=\"%d", &i)
+		_, _ = fmt.Sscanf(b, "id=\"%d", &j)
 		return i - j
 	})
 }
@@ -74,7 +74,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		if in.Format() != format || in.Path() != path || in.Schema().NumFields() != 7 {
 			t.Errorf("%s: %s %s %s", format, in.Path(), in.Format(), in.Schema())
 		}
-		in.Close()
+		_ = in.Close()
 	}
 }
 
@@ -105,10 +105,13 @@ func TestBatchesStopWithTheContext(t *testing.T) {
 		if !errors.Is(last, context.Canceled) || n != 2 {
 			t.Errorf("%s: after %d steps: %v", format, n, last)
 		}
-		for range in.Share(0, 1).Batches(context.Background(), nil) {
+		for _, err := range in.Share(0, 1).Batches(context.Background(), nil) {
+			if err != nil {
+				t.Error(err)
+			}
 			break // leaving early is no error
 		}
-		in.Close()
+		_ = in.Close()
 	}
 }
 
@@ -117,7 +120,7 @@ func TestUnreadable(t *testing.T) {
 	for _, path := range []string{filepath.Join(dir, "missing.parquet"), dir, "s3://bucket/key", "http://host/x"} {
 		in, err := Open(path, Config{})
 		if err == nil {
-			in.Close()
+			_ = in.Close()
 		}
 		if !errors.Is(err, ErrUnreadable) || errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", path, err)
@@ -169,7 +172,7 @@ func readAll(path string, size int) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	for rank := range size {
 		for _, err := range in.Share(rank, size).Batches(context.Background(), nil) {
 			if err != nil {

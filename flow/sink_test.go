@@ -83,7 +83,7 @@ func TestWriterWithoutRows(t *testing.T) {
 		if err != nil || in.Format() != format || in.Schema().Field(1).Name != "name" {
 			t.Fatalf("%s: %v", format, err)
 		}
-		in.Close()
+		_ = in.Close()
 	}
 }
 
@@ -150,7 +150,7 @@ func TestWriterOnFullDisk(t *testing.T) {
 			t.Errorf("%s: no error", format)
 		}
 	}
-	full.Close()
+	_ = full.Close()
 }
 
 func TestMakeDir(t *testing.T) {

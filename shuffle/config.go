@@ -6,8 +6,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/sluice-engine/sluice/comm"
 	"github.com/zeebo/xxh3"
+
+	"github.com/sluice-engine/sluice/comm"
 )
 
 // PartID numbers the partitions of a shuffle from 0 to Parts-1.

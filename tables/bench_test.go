@@ -51,9 +51,9 @@ func BenchmarkHash(b *testing.B) {
 		} else {
 			nullable.Append(int64(i))
 		}
-		price.AppendValueFromString(fmt.Sprintf("%d.%02d", i, i%100))
+		_ = price.AppendValueFromString(fmt.Sprintf("%d.%02d", i, i%100))
 		when.Append(arrow.Timestamp(i * 1_000_003))
-		dict.AppendString(batch.Column(2).(*array.String).Value(i))
+		_ = dict.AppendString(batch.Column(2).(*array.String).Value(i))
 	}
 	cols := []arrow.Array{batch.Column(0), nullable.NewArray(), batch.Column(2), dict.NewArray(), price.NewArray(), when.NewArray()}
 	names := []string{"int64", "int64 with nulls", "string", "dictionary", "decimal", "timestamp"}

@@ -49,7 +49,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	}
 	f := a.failure(ctx, err)
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "[rank %d %s] %s\n", f.Rank, f.Host, f.Message)
+		_, _ = fmt.Fprintf(a.stderr, "[rank %d %s] %s\n", f.Rank, f.Host, f.Message)
 	}
 	return f.Exit
 }

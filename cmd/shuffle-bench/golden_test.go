@@ -100,7 +100,7 @@ func checkGroups(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) != flightsOrigins+1 {
 		t.Fatalf("%d rows of groups, %v", len(rows), err)
@@ -110,7 +110,7 @@ func checkGroups(t *testing.T, path string) {
 	for _, row := range rows[1:] {
 		for i, text := range row[1:] {
 			var n int64
-			fmt.Sscan(text, &n)
+			_, _ = fmt.Sscan(text, &n)
 			sums[i] += n
 		}
 		if want, ok := origins[row[0]]; ok {
@@ -166,7 +166,7 @@ func copyFlights(t *testing.T, format flow.Format) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	path := filepath.Join(t.TempDir(), "flights")
 	w, err := flow.Create(path, format, in.Schema())
 	if err != nil {
@@ -243,8 +243,8 @@ func TestFlightsOutput(t *testing.T) {
 		if err != io.EOF {
 			t.Fatalf("%s: %v", name, err)
 		}
-		r.Close()
-		f.Close()
+		_ = r.Close()
+		_ = f.Close()
 	}
 	if count != flights || distance != flightsDistance || delay != flightsDelay || len(home) != flightsOrigins {
 		t.Errorf("%d rows, distance %d, delay %d, %d origins", count, distance, delay, len(home))

@@ -21,7 +21,7 @@ const asCommand = "SHUFFLE_BENCH_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Unsetenv(asCommand)
+		_ = os.Unsetenv(asCommand)
 		os.Args[0] = "shuffle-bench"
 		main()
 	}

@@ -152,7 +152,7 @@ func TestWriteErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer full.Close()
+	defer func() { _ = full.Close() }()
 	for _, args := range [][]string{quick, {"--help"}, {"help", "table"}, {"version"}, {"--version"}, {"doctor"}, append(quick, "--json", "-")} {
 		cmd := command(t, args...)
 		cmd.Stdout = full
@@ -183,13 +183,13 @@ func TestClosedPipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Close()
+		_ = r.Close()
 		cmd := command(t, args...)
 		cmd.Stdout = w
 		if o := finish(t, cmd); o.code != 0 || o.stderr != "" {
 			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
-		w.Close()
+		_ = w.Close()
 	}
 }
 

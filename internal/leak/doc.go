@@ -30,7 +30,7 @@ func run(tests func() int, report io.Writer) int {
 	warmPoller()
 	before, err := descriptors()
 	if err != nil {
-		fmt.Fprintf(report, "leak: %v\n", err)
+		_, _ = fmt.Fprintf(report, "leak: %v\n", err)
 		return 1
 	}
 	if code := tests(); code != 0 {
@@ -39,17 +39,17 @@ func run(tests func() int, report io.Writer) int {
 	// Goroutines first: goleak gives those that are on their way out the time
 	// to end, and with them go the descriptors they close.
 	if err := goleak.Find(); err != nil {
-		fmt.Fprintf(report, "leak: after the tests: %v\n", err)
+		_, _ = fmt.Fprintf(report, "leak: after the tests: %v\n", err)
 		return 1
 	}
 	after, err := descriptors()
 	if err != nil {
-		fmt.Fprintf(report, "leak: %v\n", err)
+		_, _ = fmt.Fprintf(report, "leak: %v\n", err)
 		return 1
 	}
 	left := slices.DeleteFunc(after, func(d string) bool { return slices.Contains(before, d) })
 	if len(left) > 0 {
-		fmt.Fprintf(report, "leak: after the tests: %d file descriptors left open: %s\n", len(left), strings.Join(left, ", "))
+		_, _ = fmt.Fprintf(report, "leak: after the tests: %d file descriptors left open: %s\n", len(left), strings.Join(left, ", "))
 		return 1
 	}
 	return 0
@@ -59,8 +59,8 @@ func run(tests func() int, report io.Writer) int {
 // which it keeps for good, before they are counted.
 func warmPoller() {
 	if r, w, err := os.Pipe(); err == nil {
-		r.Close()
-		w.Close()
+		_ = r.Close()
+		_ = w.Close()
 	}
 }
 

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 		{"descriptor", func() int {
 			file, _ = os.Open(os.DevNull)
 			return 0
-		}, func() { file.Close() }, 1, "1 file descriptors left open: "},
+		}, func() { _ = file.Close() }, 1, "1 file descriptors left open: "},
 		{"goroutine", func() int {
 			go func() {
 				defer close(ended)

@@ -308,7 +308,7 @@ func checkTable(t *testing.T, result TableResult, out string, parts int) {
 			}
 			rows += batch.NumRows()
 		}
-		input.Close()
+		_ = input.Close()
 	}
 	if rows != 1500 {
 		t.Errorf("%d rows are in the output", rows)
