@@ -46,6 +46,9 @@ func (s *barrierSet) enter(k *core, b *barrier) {
 
 // arrived notes that a peer is in a round.
 func (s *barrierSet) arrived(k *core, seq uint64, round uint32) {
+	if b := s.live[seq]; seq < s.next && (b == nil || round < b.round) {
+		return // a copy
+	}
 	s.heard[barrierRound{seq, round}] = true
 	s.advance(k, seq)
 }
@@ -94,6 +97,9 @@ func (k *core) barrierSend(seq uint64, round uint32) {
 		k.urgent(k.peers[to], header{kind: kindBarrier, seq: seq, seg: round}, nil)
 	}
 }
+
+// maxRound is above the rounds of the largest job.
+const maxRound = 31
 
 // barrierFrom is the rank that is waited for in a round.
 func (k *core) barrierFrom(round uint32) Rank {

@@ -78,6 +78,9 @@ func checkRecords(p []byte) (int, error) {
 		if need > uint64(len(p)) {
 			return 0, fmt.Errorf("%w: batch record %d needs %d bytes, %d are left", errFrame, n, need, len(p))
 		}
+		if binary.LittleEndian.Uint32(p[12:]) != 0 {
+			return 0, fmt.Errorf("%w: reserved field of batch record %d is set", errFrame, n)
+		}
 		p = p[need:]
 		n++
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sluice-engine/sluice/buffer"
 )
@@ -13,6 +14,9 @@ import (
 
 // maxCause bounds an encoded cause; longer texts are cut.
 const maxCause = 4096
+
+// maxEscape is how much longer JSON can make a byte of text.
+const maxEscape = 6
 
 // wireCause is the union of the causes that are rebuilt. Text is always set
 // and is all that is left of an error of an unknown type.
@@ -34,18 +38,23 @@ func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.typed }
 
 func encodeCause(err error) []byte {
-	w := wireCause{Text: err.Error()}
-	if len(w.Text) > maxCause/4 {
-		w.Text = w.Text[:maxCause/4]
-	}
+	w := wireCause{Text: cut(err.Error(), maxCause/4)}
 	errors.As(err, &w.NoMemory)
 	errors.As(err, &w.Mismatch)
 	errors.As(err, &w.Corrupt)
 	b, e := json.Marshal(w)
 	if e != nil || len(b) > maxCause {
-		b, _ = json.Marshal(wireCause{Text: w.Text}) // a struct of one string cannot fail
+		b, _ = json.Marshal(wireCause{Text: cut(w.Text, maxCause/maxEscape-len(`{"text":""}`))}) // cannot fail
 	}
 	return b
+}
+
+// cut returns at most n bytes of s, without a part of a character at the end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
 }
 
 func decodeCause(p []byte) (error, error) {

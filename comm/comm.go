@@ -28,7 +28,7 @@ type Config struct {
 const (
 	minSegment = 64 << 10
 	maxSegment = 4 << 20
-	minHead    = 1 << 10
+	minHead    = HeaderSize + maxCause // an abort must always fit
 	minCredit  = 16 << 10
 	maxCredit  = 64 << 10
 	maxBatch   = 64 << 10

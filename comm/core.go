@@ -81,6 +81,7 @@ type peer struct {
 	eager    [][]byte // frames that wait for credit
 	credit   int      // bytes we may still send to it eagerly
 	owed     int      // bytes of its frames that we have used up and not given back
+	held     int      // bytes of its eager frames that came early
 	inflight int      // posted payloads
 	active   []*Port  // ports that have something for it
 	dirty    bool     // fill has to look at it

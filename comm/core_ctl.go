@@ -59,11 +59,20 @@ func (k *core) control(pe *peer, h header, body []byte) error {
 		return k.gotAbort(pe, h, body)
 	case kindAbortAck:
 		if p := k.ports[portKey{h.op, h.gen}]; p != nil {
+			if p.err == nil {
+				return fmt.Errorf("%w: op %v was not aborted here", errFrame, h.op)
+			}
 			k.peerLeft(p, pe.rank)
 		}
 	case kindBarrier:
+		if h.seg > maxRound || pe.rank != k.barrierFrom(h.seg) || 1<<h.seg >= k.info.Size {
+			return fmt.Errorf("%w: round %d of a barrier", errFrame, h.seg)
+		}
 		k.barriers.arrived(k, h.seq, h.seg)
 	case kindBye:
+		if pe.bye {
+			return fmt.Errorf("%w: second goodbye", errFrame)
+		}
 		pe.bye, pe.last = true, h.seq
 		pe.got-- // not one of those it counts
 	case kindProbe:
@@ -85,6 +94,11 @@ func (k *core) checkLeft(pe *peer) {
 	for key := range k.asm {
 		if key.src == pe.rank {
 			return // its last bytes are here, but not handed on yet
+		}
+	}
+	for _, p := range k.ports {
+		if len(p.in[pe.rank].early) > 0 {
+			return
 		}
 	}
 	pe.left = true
@@ -123,10 +137,24 @@ func (k *core) gotHello(pe *peer, body []byte) error {
 	k.segment = min(k.segment, h.segment)
 	k.maxHead = min(k.maxHead, h.maxHead)
 	if k.agreed() {
-		for pe := range k.others() {
-			pe.dirty = true
-		}
-		k.signal()
+		k.begun()
 	}
 	return nil
+}
+
+// begun starts the exchange of data: all ranks have said how.
+func (k *core) begun() {
+	for pe := range k.others() {
+		pe.dirty = true
+		for _, p := range k.ports {
+			if !p.in[pe.rank].opened {
+				continue
+			}
+			if err := k.replay(p, pe); err != nil {
+				k.broken(pe.rank, err)
+			}
+		}
+		k.checkLeft(pe)
+	}
+	k.signal()
 }

@@ -61,7 +61,9 @@ func (k *core) openPort(p *Port) {
 	}()
 	if e != nil {
 		for r, fp := range e.opens {
-			k.agree(p, k.peers[r], []byte(fp))
+			if err := k.agree(p, k.peers[r], []byte(fp)); err != nil {
+				k.broken(r, err)
+			}
 		}
 	}
 }
@@ -78,17 +80,23 @@ func (k *core) gotOpen(pe *peer, key portKey, fp []byte) error {
 		return nil
 	}
 	e, err := k.earlyFor(key)
-	if err == nil {
-		e.opens[pe.rank] = string(fp)
+	if err != nil {
+		return err
 	}
-	return err
+	if _, twice := e.opens[pe.rank]; twice {
+		return openedTwice(key.op)
+	}
+	e.opens[pe.rank] = string(fp)
+	return nil
 }
+
+func openedTwice(op OpID) error { return fmt.Errorf("%w: op %v opened twice", errFrame, op) }
 
 // agree compares a peer's fingerprint with ours; from then on data may flow.
 func (k *core) agree(p *Port, pe *peer, fp []byte) error {
 	in := &p.in[pe.rank]
 	if in.opened {
-		return fmt.Errorf("%w: op %v opened twice", errFrame, p.op)
+		return openedTwice(p.op)
 	}
 	in.opened = true
 	if p.err != nil {
@@ -104,23 +112,10 @@ func (k *core) agree(p *Port, pe *peer, fp []byte) error {
 		return nil
 	}
 	k.activate(p, pe)
-	early := in.early
-	in.early = nil
-	for _, f := range early {
-		var h header
-		if err := h.decode(f.head); err != nil {
-			return err
-		}
-		if p.err != nil || p.complete {
-			k.refuse(&Event{Token: f.token, Size: f.size})
-			continue
-		}
-		if err := k.accept(p, pe, h, f.head[HeaderSize:], f.token, f.size); err != nil {
-			return err
-		}
+	if !k.agreed() {
+		return nil // gotHello replays
 	}
-	k.maybeRemove(p)
-	return nil
+	return k.replay(p, pe)
 }
 
 func (k *core) gotAbort(pe *peer, h header, body []byte) error {
@@ -179,10 +174,9 @@ func (k *core) failPort(p *Port, rank Rank, cause error) {
 		}
 	}
 	for r := range p.in {
-		for _, f := range p.in[r].early {
+		for _, f := range k.takeEarly(p, k.peers[r]) {
 			k.refuse(&Event{Token: f.token, Size: f.size})
 		}
-		p.in[r].early = nil
 		k.drop(p, Rank(r))
 	}
 	if k.err == nil {

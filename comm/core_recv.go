@@ -14,12 +14,21 @@ type inbound struct {
 	seen   seqSet
 }
 
-// earlyFrame is a frame that overtook the open frame of its operation. There
-// are at most a window and a credit of them.
+// earlyFrame is a frame that overtook the open frame of its operation, or a
+// hello. There are at most a window and a credit of them: what was sent under
+// credit uses it until the frame is taken.
 type earlyFrame struct {
 	head  []byte
 	token uint64
 	size  int64
+}
+
+// credit is how much eager credit the frame uses.
+func (f *earlyFrame) credit() int {
+	if f.size > 0 {
+		return 0
+	}
+	return len(f.head)
 }
 
 type asmKey struct {
@@ -34,7 +43,7 @@ type assembly struct {
 	h       header
 	known   bool // the data, batch or control frame has come; h is whole
 	meta    []byte
-	parts   seqSet // of long metadata, that have come
+	parts   map[int][]byte // of long metadata, by offset
 	metaGot int
 	data    *buffer.Buffer
 	res     *buffer.Reservation // granted, while a hand-over is on its way
@@ -106,27 +115,71 @@ func (k *core) refuse(ev *Event) {
 
 // work takes a frame that belongs to an operation.
 func (k *core) work(pe *peer, h header, ev *Event) error {
-	if ev.Size == 0 {
-		// The frame was sent under our credit, and all of it is used up here.
-		pe.owed += len(ev.Head)
-		pe.dirty = pe.dirty || pe.owed >= k.set.credit/2
+	f := earlyFrame{ev.Head, ev.Token, ev.Size}
+	if n := f.credit(); n > 0 && pe.owed+pe.held+n > k.set.credit {
+		return fmt.Errorf("%w: more than the %d bytes of credit in use", errFrame, k.set.credit)
 	}
 	p := k.ports[portKey{h.op, h.gen}]
 	if p == nil || p.err != nil || p.complete {
+		k.owe(pe, f.credit())
 		k.stats.dropped++
 		k.refuse(ev)
 		return nil
 	}
 	in := &p.in[pe.rank]
-	if !in.opened {
-		in.early = append(in.early, earlyFrame{append([]byte(nil), ev.Head...), ev.Token, ev.Size})
+	if !in.opened || !k.agreed() {
+		f.head = append([]byte(nil), f.head...)
+		pe.held += f.credit()
+		in.early = append(in.early, f)
 		return nil
 	}
+	k.owe(pe, f.credit())
 	return k.accept(p, pe, h, ev.Head[HeaderSize:], ev.Token, ev.Size)
+}
+
+// owe notes that n bytes of the credit that pe has with us are free again.
+func (k *core) owe(pe *peer, n int) {
+	pe.owed += n
+	pe.dirty = pe.dirty || pe.owed >= k.set.credit/2
+}
+
+// takeEarly removes the frames of pe that wait for its open frame.
+func (k *core) takeEarly(p *Port, pe *peer) []earlyFrame {
+	in := &p.in[pe.rank]
+	early := in.early
+	in.early = nil
+	for i := range early {
+		n := early[i].credit()
+		pe.held -= n
+		k.owe(pe, n)
+	}
+	return early
+}
+
+// replay takes the frames that came before they could be judged.
+func (k *core) replay(p *Port, pe *peer) error {
+	for _, f := range k.takeEarly(p, pe) {
+		var h header
+		if err := h.decode(f.head); err != nil {
+			return err
+		}
+		if p.err != nil || p.complete {
+			k.refuse(&Event{Token: f.token, Size: f.size})
+			continue
+		}
+		if err := k.accept(p, pe, h, f.head[HeaderSize:], f.token, f.size); err != nil {
+			return err
+		}
+	}
+	k.maybeRemove(p)
+	return nil
 }
 
 // accept takes a frame of an open operation whose sender agrees with us.
 func (k *core) accept(p *Port, pe *peer, h header, body []byte, token uint64, size int64) error {
+	if h.kind == kindBatch && (h.part == 0 || uint64(h.part) > h.data/recordHeader || h.meta > 0) {
+		return fmt.Errorf("%w: batch of %d messages in %d bytes, metadata of %d", errFrame, h.part, h.data, h.meta)
+	}
 	key := asmKey{p, pe.rank, h.seq}
 	a := k.asm[key]
 	if a == nil {
@@ -158,7 +211,7 @@ func (k *core) accept(p *Port, pe *peer, h header, body []byte, token uint64, si
 		if err := k.begin(a, h); err != nil {
 			return err
 		}
-	case h.data != a.h.data || h.meta != a.h.meta || h.kind != a.h.kind:
+	case h.data != a.h.data || h.meta != a.h.meta || h.kind != a.h.kind || h.part != a.h.part:
 		return fmt.Errorf("%w: segments of message %d disagree", errFrame, h.seq)
 	case size == 0:
 		k.stats.dropped++
@@ -179,7 +232,7 @@ func (a *assembly) inlineMeta(body []byte) error {
 	if len(body) == 0 {
 		return nil
 	}
-	if len(body) != int(a.h.meta) || a.meta != nil {
+	if len(body) != int(a.h.meta) || a.metaGot > 0 {
 		return fmt.Errorf("%w: message %d: %d of %d bytes of metadata in one frame", errFrame, a.h.seq, len(body), a.h.meta)
 	}
 	a.meta, a.metaGot = append([]byte(nil), body...), len(body)
@@ -188,10 +241,10 @@ func (a *assembly) inlineMeta(body []byte) error {
 
 // begin takes the first data frame of a message.
 func (k *core) begin(a *assembly, h header) error {
-	if a.meta != nil && len(a.meta) != int(h.meta) {
-		return fmt.Errorf("%w: message %d has %d bytes of metadata, then %d", errFrame, h.seq, len(a.meta), h.meta)
+	if a.parts != nil && a.h.meta != h.meta {
+		return fmt.Errorf("%w: message %d has %d bytes of metadata, then %d", errFrame, h.seq, a.h.meta, h.meta)
 	}
-	if h.kind == kindControl && h.data > 0 || h.kind == kindBatch && h.data == 0 {
+	if h.kind == kindControl && h.data > 0 {
 		return fmt.Errorf("%w: message %d: payload of %d bytes", errFrame, h.seq, h.data)
 	}
 	a.known, a.h = true, h
@@ -201,22 +254,32 @@ func (k *core) begin(a *assembly, h header) error {
 	return nil
 }
 
-// acceptMeta takes a part of long metadata.
+// acceptMeta takes a part of long metadata. Parts are joined when all are here,
+// so that a length alone takes no memory.
 func (k *core) acceptMeta(a *assembly, h header, body []byte) error {
-	if a.meta == nil {
-		a.meta = make([]byte, h.meta) // capped by decode
-	}
-	off := int(h.data)
+	off, total := int(h.data), int(h.meta)
 	step := k.maxHead - HeaderSize
-	if len(a.meta) != int(h.meta) || h.data > uint64(len(a.meta)) || off%step != 0 || len(body) != min(step, len(a.meta)-off) {
-		return fmt.Errorf("%w: metadata part at %d of %d bytes in %d", errFrame, h.data, len(body), len(a.meta))
+	if off >= total || off%step != 0 || len(body) != min(step, total-off) {
+		return fmt.Errorf("%w: metadata part at %d of %d bytes in %d", errFrame, off, len(body), total)
 	}
-	if !a.parts.add(uint64(off/step), 1) {
+	if (a.known || a.parts != nil) && a.h.meta != h.meta || a.meta != nil && a.parts == nil {
+		return fmt.Errorf("%w: message %d has %d bytes of metadata, then %d in parts", errFrame, h.seq, a.h.meta, total)
+	}
+	a.h.meta = h.meta
+	if a.parts == nil {
+		a.parts = map[int][]byte{}
+	}
+	if a.parts[off] != nil {
 		k.stats.dropped++
 		return nil
 	}
-	copy(a.meta[off:], body)
-	a.metaGot += len(body)
+	a.parts[off] = append([]byte(nil), body...)
+	if a.metaGot += len(body); a.metaGot == total {
+		a.meta = make([]byte, total)
+		for at, part := range a.parts {
+			copy(a.meta[at:], part)
+		}
+	}
 	k.maybeDeliver(a)
 	return nil
 }

@@ -176,9 +176,9 @@ func (in *interpreter) flights(cmd script.Cmd) ([]*flight, error) {
 }
 
 // forge sends a frame that no rank has made: from= to= kind= and the fields of
-// a header by name, size= for an announced payload, body= or hex= for what follows
-// the header, bytes=HEX for what starts the payload, cut=N to send only N bytes,
-// flip=N to damage byte N.
+// a header by name, size= for an announced payload, body=, hex= or fill=N for
+// what follows the header, bytes=HEX for what starts the payload, cut=N to send
+// only N bytes, flip=N to damage byte N.
 func (in *interpreter) forge(cmd script.Cmd) error {
 	u := func(key string) uint64 {
 		v, ok := cmd.Value(key)
@@ -209,6 +209,7 @@ func (in *interpreter) forge(cmd script.Cmd) error {
 			return err
 		}
 	}
+	body = append(body, make([]byte, u("fill"))...)
 	head := h.frame(body)
 	if n := in.integer(cmd, "flip", -1); n >= 0 {
 		head[n] ^= 1
