@@ -38,7 +38,7 @@ func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.typed }
 
 func encodeCause(err error) []byte {
-	w := wireCause{Text: cut(err.Error(), maxCause/4)}
+	w := wireCause{Text: cut(strings.ToValidUTF8(err.Error(), "\ufffd"), maxCause/4)}
 	errors.As(err, &w.NoMemory)
 	errors.As(err, &w.Mismatch)
 	errors.As(err, &w.Corrupt)

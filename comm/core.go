@@ -96,6 +96,10 @@ type peer struct {
 	down     bool
 }
 
+// farewell reports whether a peer has said goodbye and all that it sent before
+// is here.
+func (pe *peer) farewell() bool { return pe.bye && pe.hello != nil && pe.got >= pe.last }
+
 // slot is one posted send that has a payload.
 type slot struct {
 	port  *Port
@@ -211,11 +215,13 @@ func (k *core) handle(ev *Event) {
 		k.sendEnded(ev.Cookie, ev.Err)
 	case EventDown:
 		pe := k.peers[ev.Peer]
-		if pe.bye || pe.down {
-			pe.down = true
+		if pe.down {
 			break
 		}
-		pe.down = true
+		pe.down, pe.dirty = true, true
+		if pe.farewell() {
+			break
+		}
 		cause := ev.Err
 		if cause == nil {
 			cause = ErrPeerClosed
@@ -234,6 +240,7 @@ func (k *core) fail(rank Rank, cause error) {
 	k.failed(k.err)
 	for _, p := range k.ports {
 		k.failPort(p, rank, cause)
+		k.maybeRemove(p) // it may have failed before, and waited for the others
 	}
 	k.barriers.fail()
 	k.signal()

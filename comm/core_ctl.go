@@ -88,7 +88,7 @@ func (k *core) control(pe *peer, h header, body []byte) error {
 // checkLeft looks whether a peer has left, with everything it ever sent
 // received, and ends what can never go on without it.
 func (k *core) checkLeft(pe *peer) {
-	if !pe.bye || pe.left || pe.got < pe.last {
+	if pe.left || !pe.farewell() {
 		return
 	}
 	for key := range k.asm {

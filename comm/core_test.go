@@ -265,11 +265,7 @@ func (in *interpreter) rank(n *node, cmd script.Cmd) error {
 	case "limit":
 		return n.mem.SetLimit(buffer.Host, buffer.Bytes(in.integer(cmd, "bytes", 0)))
 	case "free":
-		holds := n.holds
-		n.holds = nil // a release may grant what is wanted
-		for _, h := range holds {
-			h.Release()
-		}
+		n.free()
 	case "show":
 		n.show()
 	default:
@@ -343,6 +339,15 @@ func (n *node) hold(size int64) error {
 	}
 	n.holds = append(n.holds, res)
 	return nil
+}
+
+// free releases what is held; that may grant what is wanted.
+func (n *node) free() {
+	holds := n.holds
+	n.holds = nil
+	for _, h := range holds {
+		h.Release()
+	}
 }
 
 // want queues for memory and says what comes of it.

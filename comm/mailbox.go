@@ -80,14 +80,15 @@ func (m *Mailbox) Send(ctx context.Context, dst Rank, tag uint32, p *buffer.Pack
 		defer m.mu.Unlock()
 		return m.err != nil || m.queued[dst] < mailQueue
 	})
+	m.mu.Lock()
 	if err == nil {
-		err = m.failure()
+		err = m.err
 	}
 	if err != nil {
+		m.mu.Unlock()
 		return fmt.Errorf("comm: send to rank %d: %w", dst, err)
 	}
 	p = p.Take()
-	m.mu.Lock()
 	if dst == m.c.info.Rank {
 		m.fileLocked(dst, mail{tag, p})
 		m.mu.Unlock()
@@ -136,12 +137,6 @@ func (m *Mailbox) Recv(ctx context.Context, src Rank, tag uint32) (*buffer.Packe
 		got.Data.SetHolder(buffer.HeldByCaller)
 	}
 	return got, nil
-}
-
-func (m *Mailbox) failure() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
 }
 
 // peerLeft notes that src has left; what it sent is here, or among the batches

@@ -32,8 +32,12 @@ func (n *node) open(op OpID, params []Param) (*pipe, error) {
 	return p, err
 }
 
-// push queues a message whose bytes follow from part, or fails without memory.
+// push queues a message whose bytes follow from part, or fails without memory
+// or after a failure.
 func (p *pipe) push(dst Rank, part uint32, meta int, data int64, control bool) error {
+	if p.err != nil {
+		return p.err
+	}
 	m := Message{Part: part, Control: control, Meta: make([]byte, meta)}
 	pattern(m.Meta, part, 1)
 	if data > 0 {

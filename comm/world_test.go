@@ -58,6 +58,12 @@ type flight struct {
 	act  func(n *node)
 }
 
+// number is that of the frame.
+func (f *flight) number() uint64 {
+	no, _ := strconv.ParseUint(strings.TrimRight(f.name, "ps"), 10, 64) // names are ours
+	return no
+}
+
 // worldConfig says how the ranks of a world are made.
 type worldConfig struct {
 	ranks    int
@@ -165,8 +171,8 @@ func (w *world) close() {
 			p.out.Drop()
 			p.release()
 		}
-		for _, h := range n.holds {
-			h.Release()
+		for len(n.holds) > 0 { // what is free then may be wanted
+			n.free()
 		}
 	}
 	for r, n := range w.nodes {
@@ -249,10 +255,13 @@ func (n *node) fetched(f *frame, p Pull) {
 
 // broken ends a fetch with an error at both ends.
 func (n *node) broken(f *flight) {
-	no, _ := strconv.ParseUint(strings.TrimSuffix(f.name, "p"), 10, 64)
+	no := f.number()
 	err := errors.New("link down")
-	n.events = append(n.events, Event{Kind: EventPulled, Peer: n.w.sent[no-1].from, Token: no, Err: err})
-	n.w.endSend(no, err)
+	sent := n.w.sent[no-1]
+	n.events = append(n.events, Event{Kind: EventPulled, Peer: sent.from, Token: no, Err: err})
+	if !sent.orphan {
+		n.w.endSend(no, err)
+	}
 }
 
 // endSend puts the end of a send under way.
