@@ -146,7 +146,7 @@ func FuzzCause(f *testing.F) {
 			}
 			return
 		}
-		again(encodeCause(got))
+		_ = again(encodeCause(got))
 	})
 }
 

@@ -39,7 +39,7 @@ func chunks(b *testing.B, parts int, size int64) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			if err := produce(j, s, me, parts, n, size); err != nil {
 				return err
 			}
@@ -121,6 +121,6 @@ func TestBookkeeping(t *testing.T) {
 		t.Errorf("%d bytes of bookkeeping for each chunk, at most %d", per, most)
 	}
 	for _, s := range shuffles {
-		s.Close()
+		_ = s.Close()
 	}
 }

@@ -119,7 +119,7 @@ func run(j *commtest.Job, me comm.Rank, c *comm.Communicator, cfg shuffle.Config
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	if err := insert(j, s, me, cfg.Parts, count, size); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func TestS2Statistics(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			for p := range shuffle.PartID(parts) {
 				d, err := commtest.Pack(j.Ctx, j.Mem[me], 1, size)
 				if err != nil {
@@ -223,7 +223,7 @@ func TestS6NoLocalPartitions(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			if owns := int(me) == n-1; !owns {
 				if _, err := s.NextPartition(j.Ctx); !errors.Is(err, io.EOF) {
 					return fmt.Errorf("next partition of a rank that owns none: %v", err)
@@ -248,7 +248,7 @@ func TestS6ConcurrentReaders(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					defer s.Close()
+					defer func() { _ = s.Close() }()
 					var mu sync.Mutex
 					seen := map[shuffle.PartID]int{}
 					errs := make([]error, threads)
@@ -337,7 +337,7 @@ func TestS8CloseWithoutProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer late.Close()
+	defer func() { _ = late.Close() }()
 	var pe *comm.PeerError
 	if err := late.Wait(j.Ctx); !errors.As(err, &pe) || pe.Rank != 0 || pe.Op != 1 {
 		t.Errorf("wait on the other rank: %v", err)
@@ -359,7 +359,7 @@ func TestS9Empty(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					defer s.Close()
+					defer func() { _ = s.Close() }()
 					for p := range shuffle.PartID(10) {
 						for i := range count(p) {
 							// Metadata only: a chunk without payload is a chunk.
@@ -426,7 +426,7 @@ func TestS11ConcurrentWait(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			errs := make([]error, 5)
 			var wg sync.WaitGroup
 			for i := range errs {
@@ -458,7 +458,7 @@ func TestS12ReuseOp(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						defer s.Close()
+						defer func() { _ = s.Close() }()
 						if me == 0 || n == 1 {
 							once[round].Do(func() { close(began[round]) })
 						}
@@ -491,7 +491,7 @@ func TestContextEndsOnlyTheWait(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer func() { _ = s.Close() }()
 		if err := s.Wait(ended); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("wait: %v", err)
 		}

@@ -25,7 +25,7 @@ func TestStarved(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			if err := insert(j, s, me, 2*n, 4*limit/size/(2*n)+1, size); err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func TestStarvedSmall(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer func() { _ = s.Close() }()
 			if err := insert(j, s, me, n, 4*limit/size/n+1, size); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func TestSlowConsumer(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer first.Close()
+		defer func() { _ = first.Close() }()
 		if err := insert(j, first, me, 1, 6, 512<<10); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func TestSlowConsumer(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer second.Close()
+		defer func() { _ = second.Close() }()
 		if me == 0 {
 			for i := range 6 {
 				d, err := commtest.Pack(j.Ctx, j.Mem[0], key(0, 0, i), 1<<20)
@@ -195,7 +195,7 @@ func TestOneHugeChunk(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer func() { _ = s.Close() }()
 		if me == 0 {
 			res, err := j.Mem[0].Reserve(j.Ctx, size, buffer.Host)
 			if err != nil {
@@ -241,13 +241,15 @@ func TestOneHugeChunk(t *testing.T) {
 func TestTooLargeForPeer(t *testing.T) {
 	small := func(n int) []comm.Transport { return inproc.New(n) }
 	j := commtest.NewJob(t, small, 2, commtest.Options{Limit: buffer.Bytes(8 << 20)})
-	j.Mem[0].SetLimit(buffer.Host, buffer.Bytes(64<<20))
+	if err := j.Mem[0].SetLimit(buffer.Host, buffer.Bytes(64<<20)); err != nil {
+		t.Fatal(err)
+	}
 	j.Each(func(_ comm.Rank, c *comm.Communicator) error { return c.Barrier(j.Ctx) }) // hellos are through
 	s, err := shuffle.New(j.Comm[0], j.Mem[0], shuffle.Config{Op: 1, Parts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	d, err := commtest.Pack(j.Ctx, j.Mem[0], 1, 16<<20)
 	if err != nil {
 		t.Fatal(err)

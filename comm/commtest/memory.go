@@ -135,7 +135,7 @@ func starvedAfterOneLeft(t *testing.T, connect Connect) {
 			p.Port.Close(nil)
 			return c.Close(j.Ctx)
 		}
-		defer c.Close(j.Ctx)
+		defer func() { _ = c.Close(j.Ctx) }()
 		defer p.Port.Close(errors.New("done"))
 		for i := range uint64(1000) {
 			d, err := Pack(j.Ctx, j.Mem[me], i, 128<<10)
