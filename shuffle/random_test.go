@@ -112,7 +112,7 @@ func (sc *scenario) rank(j *commtest.Job, me comm.Rank, c *comm.Communicator, rn
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	for i, size := range sc.chunks[me] {
 		if sc.giveUp == int(me) && i == len(sc.chunks[me])/2 {
 			return nil
