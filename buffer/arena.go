@@ -2,10 +2,8 @@ package buffer
 
 import (
 	"math"
-	"math/bits"
 	"sync"
 	"syscall"
-	"unsafe"
 )
 
 // An Arena is host memory cut into blocks for the Resources of the ranks of one
@@ -15,7 +13,6 @@ import (
 // them once its last Resource is closed and its last block is free.
 type Arena struct {
 	mu      sync.Mutex
-	small   [sharedBelow / minGap]smallSpans // by block size, see smallIndex
 	cached  freeSpans
 	clean   freeSpans
 	maps    []*mapping
@@ -24,7 +21,7 @@ type Arena struct {
 	resources int
 	unlimited int   // Resources without a Host limit
 	limits    int64 // sum of the other Resources' Host limits
-	blocks    int64 // live
+	live      int64 // spans with live blocks
 
 	mapped    int64
 	footprint int64
@@ -34,23 +31,15 @@ type Arena struct {
 	mapCalls  int64
 }
 
-// smallSpans are the spans with free blocks of one size. One of them may be
-// without a live block, lest a lone block takes and returns pages each time.
-type smallSpans struct {
-	partial spanList
-	empty   *span
-}
-
 // ArenaStats is a snapshot of an Arena, in bytes where not said otherwise.
 type ArenaStats struct {
 	Mapped      int64 // address space taken
 	Footprint   int64 // pages counted as touched: in blocks or kept for blocks
-	Used        int64 // live blocks
-	Cached      int64 // Footprint less Used
+	Used        int64 // pages with live blocks
+	Cached      int64 // Footprint less Used: kept for blocks
 	Carved      int64 // taken into Footprint so far; does not grow in a steady state
 	Trimmed     int64 // given back to the system so far
 	RegionBytes int64 // unit in which Footprint grows while there is room, see Resource
-	Blocks      int64 // number of live blocks
 	MapCalls    int64 // number of mappings made so far
 }
 
@@ -64,7 +53,7 @@ func (a *Arena) Stats() ArenaStats {
 	return ArenaStats{
 		Mapped: a.mapped, Footprint: a.footprint, Used: a.used, Cached: a.footprint - a.used,
 		Carved: a.carved, Trimmed: a.trimmed, RegionBytes: a.regionLocked(),
-		Blocks: a.blocks, MapCalls: a.mapCalls,
+		MapCalls: a.mapCalls,
 	}
 }
 
@@ -120,112 +109,39 @@ func (a *Arena) regionLocked() int64 {
 	return pageSize
 }
 
-// alloc returns a block of size bytes, a BlockSize above 0: its span, its index
-// in a span of small blocks, and its address.
-func (a *Arena) alloc(size int64) (s *span, index uint8, at unsafe.Pointer, err error) {
+// take returns a live span of that many pages.
+func (a *Arena) take(pages int64) (*span, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if size < sharedBelow && size != pageSize {
-		s, index, err = a.allocSmallLocked(size)
-	} else if s, err = a.takeLocked(size / pageSize); err == nil {
-		s.size = 0
-		a.used += s.bytes()
-	}
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	a.blocks++
-	return s, index, s.block(index), nil
-}
-
-// free takes a block back.
-func (a *Arena) free(s *span, index uint8) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s.size == 0 {
-		a.used -= s.bytes()
-		a.returnLocked(s, spanCached)
-	} else {
-		a.freeSmallLocked(s, index)
-	}
-	a.blocks--
-	if a.blocks == 0 {
-		a.unmapUnusedLocked()
-	}
-}
-
-// smallIndex is injective on the sizes of small blocks.
-func smallIndex(size int64) int64 {
-	if size < minGap {
-		return size / 128 // 64: 0, 128: 1; 256 and above: see the next line
-	}
-	return 1 + size/minGap
-}
-
-func (a *Arena) allocSmallLocked(size int64) (*span, uint8, error) {
-	c := &a.small[smallIndex(size)]
-	s := c.partial.head
-	if s == nil {
-		var err error
-		if s, err = a.newSmallLocked(size); err != nil {
-			return nil, 0, err
-		}
-	}
-	if s == c.empty {
-		c.empty = nil
-	}
-	index := uint8(bits.TrailingZeros64(s.free))
-	s.free &= s.free - 1
-	if s.free == 0 {
-		c.partial.remove(s)
-	}
-	a.used += size
-	return s, index, nil
-}
-
-// newSmallLocked returns a span cut into blocks of size bytes.
-func (a *Arena) newSmallLocked(size int64) (*span, error) {
-	pages, blocks := smallShape(size)
 	s, err := a.takeLocked(pages)
 	if err != nil {
 		return nil, err
 	}
-	s.size = uint32(size)
-	s.all = ^uint64(0) >> (64 - blocks)
-	s.free = s.all
-	a.small[smallIndex(size)].partial.push(s)
+	a.live++
+	a.used += s.bytes()
 	return s, nil
 }
 
-func (a *Arena) freeSmallLocked(s *span, index uint8) {
-	size := int64(s.size)
-	c := &a.small[smallIndex(size)]
-	a.used -= size
-	if s.free == 0 {
-		c.partial.push(s)
-	}
-	s.free |= 1 << index
-	if s.free != s.all {
-		return
-	}
-	if c.empty == nil {
-		c.empty = s
-		return
-	}
-	c.partial.remove(s)
+// giveBack takes a span without live blocks back.
+func (a *Arena) giveBack(s *span) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used -= s.bytes()
 	a.returnLocked(s, spanCached)
+	if a.live--; a.live == 0 {
+		a.unmapUnusedLocked()
+	}
 }
 
 // unmapUnusedLocked gives everything back if nothing refers to a.
 func (a *Arena) unmapUnusedLocked() {
-	if a.resources > 0 || a.blocks > 0 {
+	if a.resources > 0 || a.live > 0 {
 		return
 	}
 	for _, m := range a.maps {
 		m.unmap()
 	}
 	a.maps, a.retired = nil, nil
-	a.small = [sharedBelow / minGap]smallSpans{}
 	a.cached, a.clean = freeSpans{}, freeSpans{}
 	a.mapped, a.footprint = 0, 0
 }
@@ -235,13 +151,6 @@ func (a *Arena) unmapUnusedLocked() {
 func (a *Arena) trimLocked(need int64) {
 	if need <= 0 {
 		return
-	}
-	for i := range a.small {
-		if c := &a.small[i]; c.empty != nil {
-			c.partial.remove(c.empty)
-			a.returnLocked(c.empty, spanCached)
-			c.empty = nil
-		}
 	}
 	for need > 0 {
 		pages := roundUp(need, pageSize) / pageSize

@@ -185,7 +185,7 @@ func (b *Buffer) freeBlock() {
 		if invariant.Enabled {
 			poison(b.span.block(b.index), b.charge)
 		}
-		b.span.arena.free(b.span, b.index)
+		b.span.freeBlock(b.index)
 		b.span = nil
 	}
 	r.unuse(b.typ, b.charge, b.holder)

@@ -217,11 +217,11 @@ func TestAdoptAcrossArenas(t *testing.T) {
 	if got := contents(t, b); string(got[:7]) != "payload" {
 		t.Errorf("%q", got)
 	}
-	if s := from.arena.Stats(); s.Blocks != 1 || s.Mapped == 0 {
+	if s := from.arena.Stats(); s.Used == 0 || s.Mapped == 0 {
 		t.Errorf("%+v", s)
 	}
 	b.Release()
-	if s := from.arena.Stats(); s.Blocks != 0 || s.Mapped != 0 {
+	if s := from.arena.Stats(); s.Used != 0 || s.Mapped != 0 {
 		t.Errorf("%+v", s)
 	}
 	closeResource(t, to)

@@ -136,7 +136,7 @@ func (a *Arena) splitLocked(s *span, pages int64) *span {
 // that state, and returns the span that it is in then.
 func (a *Arena) returnLocked(s *span, state spanState) *span {
 	s.state = state
-	s.size, s.free, s.all = 0, 0, 0
+	s.owner, s.size, s.free, s.all = nil, 0, 0, 0
 	set := a.freeSet(state)
 	if n := s.next; n != nil && n.state == state {
 		set.remove(n)

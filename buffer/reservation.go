@@ -56,7 +56,7 @@ func (v *Reservation) alloc(size int64) (*Buffer, error) {
 	b := &Buffer{len: size, charge: charge, res: v.res, typ: v.typ, holder: v.holder}
 	if charge > 0 {
 		var err error
-		if b.span, b.index, b.data, err = v.res.arena.alloc(charge); err != nil {
+		if b.span, b.index, b.data, err = v.res.block(charge); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // several goroutines.
 type Resource struct {
 	arena     *Arena
+	small     *smallBlocks
 	store     Store // kept for the disk tier, which is not there yet
 	alignment int64
 	patience  time.Duration // Config.MemoryWait
@@ -94,7 +95,7 @@ func (a *Arena) NewResource(dev *cuda.Device, store Store, cfg Config) (*Resourc
 	if dev != nil {
 		return nil, fmt.Errorf("buffer: configure: %w", errNoTier(Device))
 	}
-	r := &Resource{arena: a, store: store, alignment: alignment, patience: cfg.MemoryWait}
+	r := &Resource{arena: a, small: &smallBlocks{arena: a}, store: store, alignment: alignment, patience: cfg.MemoryWait}
 	for t, limit := range limits {
 		r.mu.types[t].limit = limit
 	}

@@ -11,12 +11,13 @@ import (
 // have the same state.
 type span struct {
 	arena      *Arena
+	owner      *smallBlocks // who cuts s into small blocks; nil: one large block
 	base       unsafe.Pointer
 	pages      int64
 	prev, next *span  // neighbours by address
 	fwd, back  *span  // in a list of free spans, or of small spans with a free block
 	free, all  uint64 // small: bit sets of free blocks, and of all blocks
-	size       uint32 // bytes of a small block; 0: not cut into small blocks
+	size       uint32 // bytes of a small block
 	state      spanState
 }
 
