@@ -12,6 +12,10 @@ json=$(mktemp)
 trap 'rm -f "$json"' EXIT
 failed=0
 
+# measure ARGS...: runs the command with its report in $json, whose name nobody
+# wants to read.
+measure() { "$bench" "$@" --json "$json" | sed 's/    report: .*//'; }
+
 # median NAME: the p50 of a summary in $json.
 median() { awk -v name="\"$1\":" '$1 == name {on = 1} on && $1 == "\"p50\":" {print $2 + 0; exit}' "$json"; }
 
@@ -26,12 +30,12 @@ echo "# $(date -u +%Y-%m-%d) commit $(git rev-parse --short HEAD 2>/dev/null || 
 echo "# $(nproc) cores: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 
 echo; echo '## 1,000,000 chunks of 64 bytes per rank, 2 ranks in one process'
-"$bench" shuffle -C inproc --ranks 2 -n 64 -p 125000 -o 4 -r 10 -w 2 --json "$json"
+measure shuffle -C inproc --ranks 2 -n 64 -p 125000 -o 4 -r 10 -w 2
 gate 'million chunks per second and rank (1.5 aimed at)' \
   "$(awk -v ns="$(median elapsed_ns)" 'BEGIN {printf "%.2f", 1e3 / (ns / 1e6)}')" 0.75
 
 echo; echo '## 1 MiB chunks, 512 MiB per rank, every byte written before and read after, inside the time'
-"$bench" shuffle -C inproc --ranks 2 -n 1MiB -p 64 -o 4 -r 10 -w 2 --json "$json"
+measure shuffle -C inproc --ranks 2 -n 1MiB -p 64 -o 4 -r 10 -w 2
 copied=$(awk '$1 == "\"payload_copied_bytes\":" {on = 1} on && $1 == "\"sum\":" {print $2 + 0; exit}' "$json")
 echo "payload bytes copied between ranks: $copied"
 [[ $copied == 0 ]] || failed=1
