@@ -13,6 +13,9 @@ import (
 	"github.com/sluice-engine/sluice/internal/bench/work"
 )
 
+// maxRanks bounds the ranks of one process, which keep something for each pair.
+const maxRanks = 1024
+
 // common are the flags of all workloads.
 type common struct {
 	comm        string
@@ -43,8 +46,8 @@ func (c *common) register(f *pflag.FlagSet, runs, warmups int) {
 
 func (c *common) check() error {
 	switch {
-	case c.ranks < 1:
-		return usage("--ranks is %d: want at least 1", c.ranks)
+	case c.ranks < 1 || c.ranks > maxRanks:
+		return usage("--ranks is %d: want 1 to %d", c.ranks, maxRanks)
 	case c.expectRanks < 0:
 		return usage("--expect-ranks is %d: want at least 1", c.expectRanks)
 	case c.plan.Runs < 1:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-engine/sluice/internal/bench/machine"
 	"github.com/sluice-engine/sluice/internal/bench/report"
 	"github.com/sluice-engine/sluice/internal/bench/work"
 )
@@ -46,6 +47,9 @@ func measureShuffle(ctx context.Context, j *job, w *work.Shuffle) ([][]work.Rank
 	if err := work.CheckLimit(j.running.HostLimit(), w.ChunkBytes); err != nil {
 		return nil, err
 	}
+	if err := checkFootprint(w.Footprint(j.ranks), j.running.HostLimit()); err != nil {
+		return nil, err
+	}
 	parts := int64(w.PartsPerRank) * int64(j.ranks)
 	err := j.announce(fmt.Sprintf("%s in, %s partitions x %s chunks of %s", report.Bytes(parts*w.Chunks*w.ChunkBytes),
 		report.Grouped(parts), report.Grouped(w.Chunks), report.Bytes(w.ChunkBytes)))
@@ -72,4 +76,17 @@ func checkShuffle(w *work.Shuffle, ranks int) error {
 		return usage("--chunks is %d: want 1 to %d", w.Chunks, uint32(math.MaxUint32))
 	}
 	return checkParts(w.PartsPerRank, ranks)
+}
+
+// checkFootprint refuses what could only end in the system's killing this
+// process, or another one. With a limit running out of memory is an error.
+func checkFootprint(bytes float64, limit int64) error {
+	free := machine.Available()
+	switch {
+	case bytes >= math.MaxInt64:
+		return usage("the chunks of all ranks take %.3g bytes. Exchange less at once", bytes)
+	case limit == math.MaxInt64 && free > 0 && bytes > float64(free):
+		return usage("the chunks of all ranks take %s, this machine has %s left. Exchange less at once, or set --limit-host", report.Bytes(int64(bytes)), report.Bytes(free))
+	}
+	return nil
 }

@@ -50,6 +50,10 @@ const (
 	wantShm     = 1 << 30 // bytes
 )
 
+// Available returns the bytes of memory that can be had without swapping, or 0
+// if the machine does not say.
+func Available() int64 { return max(0, kilobytes("MemAvailable")) }
+
 // Read collects the facts. transports are those that the program knows.
 func Read(transports []Component) Facts {
 	f := Facts{

@@ -43,6 +43,10 @@ func StartInproc(n int, limit buffer.Limit) (*Job, error) {
 	arena := buffer.NewArena()
 	for id, transport := range inproc.New(n) {
 		r, err := start(id, n, arena, limit, transport)
+		var noMemory *buffer.NoMemoryError
+		if errors.As(err, &noMemory) || errors.Is(err, buffer.ErrTooLarge) {
+			err = fmt.Errorf("%w: %w", ErrLimit, err)
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start rank %d: %w", id, err), j.abandon(err))
 		}

@@ -42,6 +42,17 @@ func CheckLimit(limit, chunk int64) error {
 	return nil
 }
 
+// perChunk bounds what one chunk takes besides its bytes.
+const perChunk = 200 // bytes
+
+// Footprint is the memory in bytes that a run on n ranks of one machine takes:
+// all chunks are there before a partition is complete. It may be beyond what an
+// integer holds.
+func (w *Shuffle) Footprint(n int) float64 {
+	chunks := float64(w.PartsPerRank) * float64(n) * float64(n) * float64(w.Chunks)
+	return chunks * (float64(buffer.BlockSize(w.ChunkBytes)) + perChunk)
+}
+
 // chunkMeta is the metadata of a chunk: its source rank, and its number among
 // the chunks of that rank for that partition. Four bytes each.
 const chunkMeta = 8
