@@ -20,20 +20,28 @@ func FuzzRank(f *testing.F) {
 	for _, seed := range rankSeeds() {
 		f.Add(slices.Concat(seed...))
 	}
+	var sentCauses [][]byte
+	for _, err := range causes() {
+		sentCauses = append(sentCauses, encodeCause(err))
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if len(in) > 4<<10 {
 			return // more of the same
 		}
-		fr := newFuzzedRank(t, in)
+		fr := newFuzzedRank(t, in, sentCauses)
 		before := heapAllocated()
 		for len(fr.in) > 0 {
 			fr.step()
 		}
 		fr.leave()
-		// Transcripts, causes and reports are a few hundred bytes for each
-		// frame; a length that is believed is millions.
-		if n := int64(heapAllocated() - before); n > 4<<20+int64(4096*len(in)) {
-			t.Errorf("%d bytes allocated for %d bytes of input", n, len(in))
+		// Transcripts, causes and reports are a multiple of what was sent; a
+		// length that is believed is millions.
+		sent := fr.pushed
+		for _, f := range fr.w.sent {
+			sent += int64(len(f.head))
+		}
+		if n := int64(heapAllocated() - before); n > 4<<20+64*sent {
+			t.Errorf("%d bytes allocated for %d bytes of frames", n, sent)
 		}
 		if u := fr.n.mem.Usage(buffer.Host); u.Peak > fuzzedLimit {
 			t.Errorf("peak of %d bytes, the limit is %d", u.Peak, fuzzedLimit)
@@ -49,11 +57,15 @@ type fuzzedRank struct {
 	in []byte
 	w  *world
 	n  *node
+	// causes are bodies of abort frames.
+	causes [][]byte
+	// pushed is the bytes of metadata that rank 1 wanted to send.
+	pushed int64
 }
 
-func newFuzzedRank(t *testing.T, in []byte) *fuzzedRank {
+func newFuzzedRank(t *testing.T, in []byte, causes [][]byte) *fuzzedRank {
 	w := newWorld(t, worldConfig{ranks: 3, limits: []int64{fuzzedLimit, fuzzedLimit, fuzzedLimit}, maxHead: 8 << 10})
-	fr := &fuzzedRank{t: t, in: in, w: w, n: w.nodes[1]}
+	fr := &fuzzedRank{t: t, in: in, w: w, n: w.nodes[1], causes: causes}
 	start := fr.byte()
 	if start&noHellos == 0 {
 		w.deliver(fr.way(func(f *flight) bool { return f.to == 1 }))
@@ -67,6 +79,7 @@ func newFuzzedRank(t *testing.T, in []byte) *fuzzedRank {
 		}
 		w.deliver(fr.way(func(f *flight) bool { return f.to == 1 && f.kind == kindOpen }))
 	}
+	w.way = fr.way(func(f *flight) bool { return f.to == 1 })
 	return fr
 }
 
@@ -153,15 +166,25 @@ func (fr *fuzzedRank) call() {
 		fr.n.want(int64(fr.byte()) << 12)
 	case len(fr.n.pipes) == 0:
 	case what == 4:
-		size := int64(fr.byte()) << 10
-		err := fr.pipe().push(Rank(fr.byte()%2*2), uint32(fr.byte()), int(fr.byte())<<5, size, size == 0 && fr.byte()%2 == 1)
-		_ = err // no memory: no step
+		fr.push(fr.pipe())
 	case what == 5:
 		fr.pipe().release()
 	case what == 6:
 		fr.pipe().port.Complete()
 	case what == 7:
 		fr.pipe().port.Abort(errors.New("gave up"))
+	}
+}
+
+// push queues some messages: to whom, how many, of which partition, length of
+// metadata and payload, and control or not.
+func (fr *fuzzedRank) push(p *pipe) {
+	to, n, part := Rank(fr.byte()%2*2), fr.byte()%16, uint32(fr.byte())
+	meta, data, control := int(fr.byte())<<5, int64(fr.byte())<<10, fr.byte()%2 == 1
+	for range n {
+		err := p.push(to, part, meta, data, control && data == 0)
+		_ = err // no memory, or failed: no step
+		fr.pushed += int64(meta)
 	}
 }
 
@@ -225,7 +248,7 @@ func (fr *fuzzedRank) body(kd kind) []byte {
 	case kindOpen:
 		return Fingerprint{Kind: "pipe"}.encode()
 	case kindAbort, kindAbortJob:
-		return encodeCause(causes()[int(fr.byte())%len(causes())])
+		return fr.causes[int(fr.byte())%len(fr.causes)]
 	case kindProbeReply:
 		return answer{quiet: fr.byte()%2 == 1, version: fr.number(), sent: fr.number(), received: fr.number()}.encode()
 	}
@@ -332,6 +355,7 @@ func (f forged) bytes() []byte {
 // Numbers of an input; see number and op.
 const (
 	bytes64K  = 192 + 16
+	bytes256K = 192 + 18
 	bytes4M   = 192 + 22
 	opUnknown = 3
 	opMail    = 4
@@ -346,37 +370,45 @@ func rankSeeds() [][][]byte {
 	data := forged{kind: kindData, honest: lengths, part: 3, data: bytes64K, rest: []byte{3, 'a', 'b', 'c'}}
 	large, second, small := data, data, data
 	large.data, second.data, second.seg, small.data = bytes4M, bytes4M, 1, 0
+	parked := data
+	parked.data = bytes256K
 	parts := forged{kind: kindMeta, rest: []byte{3, 'a', 'b', 'c', 3, 0}}
-	batch := forged{kind: kindBatch, honest: lengths, part: 2, data: 72, rest: []byte{0, 2, 5, 3, 8, 6, 0, 8, 0}}
+	batch := forged{kind: kindBatch, honest: lengths, part: 2, data: 56, rest: []byte{0, 2, 5, 3, 8, 6, 0, 8, 0}}
 	mail, mails, early := data, batch, data
-	mail.op, mails.op, early.op = opMail, opMail, 2
+	mail.op, mails.op, mails.seq, early.op = opMail, opMail, 1, 2
 	ack := forged{kind: kindAbortAck, honest: lengths}
 	fetch, deliver := []byte{stepFetch, 0, 0, stepDeliver, 0}, []byte{stepDeliver, 0}
-	push := []byte{stepCall, 4, 200, 0, 0, 7, 1}
-	short := []byte{stepCall, 4, 1, 0, 0, 7, 1}
+	push := []byte{stepCall, 4, 0, 0, 1, 7, 1, 200, 0}
+	shorts := []byte{stepCall, 4, 0, 0, 9, 7, 2, 0, 0}
+	queued := []byte{stepCall, 4, 0, 0, 4, 7, 1, 200, 0} // more than what is free then
+	reply := func(from, round, sent, received byte) []byte {
+		return forged{from: from, kind: kindProbeReply, honest: honestMeta | honestBody, seq: round, rest: []byte{1, 0, sent, received}}.bytes()
+	}
 	hello := func(from byte) []byte {
 		return forged{from: from, kind: kindHello, honest: honestMeta | honestBody, rest: []byte{bytes4M}}.bytes()
 	}
 	open := []byte{0}
 	return [][][]byte{
 		{{notOpen | noHellos}, hello(0), hello(2)},
-		{{noHellos}, data.bytes(), hello(0), hello(2), deliver},
+		{{noHellos}, data.bytes(), deliver, deliver, deliver},
 		{{notOpen}, control(kindOpen), {stepOpen, 0}, data.bytes(), deliver},
 		{open, data.bytes(), deliver, small.bytes()},
 		{open, large.bytes(), second.bytes(), deliver, {stepBreak, 0}},
-		{open, parts.bytes(), small.bytes()},
+		{open, parts.bytes(), forged{kind: kindData, rest: []byte{0, 0, 3, 0}}.bytes()},
 		{open, batch.bytes(), deliver},
 		{open, mail.bytes(), mails.bytes(), deliver, deliver},
-		{{notOpen}, {stepOpen, 2}, early.bytes(), deliver},
+		{{notOpen}, {stepOpen, 2}, early.bytes(), forged{kind: kindOpen, op: 2, honest: honestMeta | honestBody}.bytes(), deliver},
 		{open, control(kindAbort, 4), ack.bytes()},
 		{open, {stepCall, 7, 0}, ack.bytes()},
 		{open, control(kindAbortJob, 5)},
 		{open, push, push, fetch, fetch, {stepCall, 6, 0}},
-		{open, short, short, short, fetch, fetch, {stepCall, 5, 0}},
+		{open, shorts, shorts, fetch, fetch, {stepCall, 5, 0}},
 		{open, push, forged{kind: kindCredit, rest: []byte{0, 0, 100}}.bytes()},
 		{open, {stepCall, 0}, forged{kind: kindBarrier, honest: lengths, rest: []byte{0}}.bytes()},
 		{{notOpen}, {stepCall, 1}, forged{kind: kindBye, honest: lengths, seq: 1, rest: []byte{0}}.bytes(), {stepDown, 0}},
-		{open, {stepCall, 2, 128, stepCall, 3, 200, stepCall, 5, 0}, control(kindProbeReply, 1, 0, 0, 0)},
+		{open, {stepCall, 2, 200}, parked.bytes(), {stepCall, 3, 100, stepCall, 5, 0}},
+		{open, {stepCall, 2, 200}, parked.bytes(), control(kindAbort, 2)},
+		{open, queued, parked.bytes(), reply(0, 1, 1, 5), reply(2, 1, 0, 0), reply(0, 2, 1, 5), reply(2, 2, 0, 0)},
 		{open, forged{kind: kindProbe, honest: lengths, seq: 1, rest: []byte{0}}.bytes(), control(kindProbeReply, 1, 2, 3, 4)},
 		{open, forged{kind: kindStarved, honest: lengths, data: bytes4M, rest: []byte{0}}.bytes()},
 		{open, forged{kind: kindData, op: opUnknown, honest: lengths, rest: []byte{0}}.bytes()},
