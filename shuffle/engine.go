@@ -126,7 +126,7 @@ func (e *engine) finishInsert() ([]comm.Rank, error) {
 func (e *engine) gotFinish(src comm.Rank, b []byte) error {
 	entries, err := decodeFinish(b, len(e.owner), len(e.local))
 	if err != nil {
-		return err
+		return fmt.Errorf("rank %d: %w", src, err)
 	}
 	return e.count(src, entries)
 }
@@ -135,12 +135,15 @@ func (e *engine) gotFinish(src comm.Rank, b []byte) error {
 // complete.
 func (e *engine) count(src comm.Rank, entries []partCount) error {
 	if e.finish[src] {
-		return fmt.Errorf("%w: second one from rank %d", errFinish, src)
+		return fmt.Errorf("rank %d: %w: second one", src, errFinish)
 	}
 	for _, c := range entries {
 		p := e.index[c.part]
 		if p == nil {
-			return fmt.Errorf("%w: counts partition %d, which rank %d does not own", errFinish, c.part, e.self)
+			return fmt.Errorf("rank %d: %w: counts partition %d, which rank %d does not own", src, errFinish, c.part, e.self)
+		}
+		if p.expect+c.count < p.expect {
+			return fmt.Errorf("rank %d: %w: %d chunks more in partition %d", src, errFinish, c.count, c.part)
 		}
 		p.expect += c.count
 	}

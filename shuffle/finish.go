@@ -9,8 +9,8 @@ import (
 // A finish message holds, for the partitions of one owner in rising order, how
 // many chunks this rank inserted: the number of entries, then for each the
 // distance to the partition before (the first: to -1) and the count, all as
-// varints (Go's encoding/binary, the same as Protocol Buffers'). Partitions
-// without chunks are absent.
+// varints (Go's encoding/binary, the same as Protocol Buffers') of the least
+// length. Partitions without chunks are absent.
 
 // partCount is one entry.
 type partCount struct {
@@ -38,6 +38,9 @@ func decodeFinish(b []byte, parts, limit int) ([]partCount, error) {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			return 0, fmt.Errorf("%w: cut short", errFinish)
+		}
+		if n > 1 && b[n-1] == 0 {
+			return 0, fmt.Errorf("%w: number of %d bytes for %d", errFinish, n, v)
 		}
 		b = b[n:]
 		return v, nil
