@@ -99,6 +99,7 @@ type opEntry struct {
 	next      uint32 // generation of the next Open
 	busy      bool   // the latest use is not complete
 	lingering int    // uses that still have something to send
+	unclosed  int    // uses whose Port is not closed
 }
 
 type notice struct {
@@ -225,7 +226,7 @@ func (c *Communicator) Close(ctx context.Context) error {
 	}
 	if c.failed == nil {
 		for op, e := range c.ops {
-			if e.busy {
+			if e.unclosed > 0 {
 				c.mu.Unlock()
 				return fmt.Errorf("comm: close: op %v: %w", op, ErrInUse)
 			}

@@ -243,6 +243,7 @@ func (k *core) fail(rank Rank, cause error) {
 		k.maybeRemove(p) // it may have failed before, and waited for the others
 	}
 	k.barriers.fail()
+	k.mem.FailWaiters(k.err)
 	k.signal()
 }
 

@@ -2,7 +2,6 @@ package comm
 
 import (
 	"context"
-	"slices"
 
 	"github.com/sluice-engine/sluice/buffer"
 )
@@ -84,7 +83,8 @@ func (k *core) fillEager(pe *peer) {
 		k.post(pe, Send{Head: pe.eager[n]})
 		n++
 	}
-	pe.eager = slices.Delete(pe.eager, 0, n)
+	clear(pe.eager[:n])
+	pe.eager = pe.eager[n:]
 }
 
 // room reports whether another payload may be posted to pe.
@@ -141,7 +141,7 @@ func (k *core) gather(p *Port, dst Rank) bool {
 	}
 	room := k.set.batch
 	for i := range o.pending {
-		room -= int(o.pending[i].size()) + recordHeader
+		room -= int(o.pending[i].Size()) + recordHeader
 	}
 	if room <= 0 {
 		return true
@@ -153,7 +153,7 @@ func (k *core) gather(p *Port, dst Rank) bool {
 
 // small reports whether m may travel in a batch.
 func (k *core) small(m Message) bool {
-	return !m.Control && m.size() <= int64(k.set.coalesce) &&
+	return !m.Control && m.Size() <= int64(k.set.coalesce) &&
 		(m.Data == nil || m.Data.Type() == buffer.Host)
 }
 

@@ -104,7 +104,7 @@ func (o *Outbox) Take(dst Rank, room int, ms []Message) []Message {
 			break
 		}
 		ms = append(ms, m)
-		left -= max(1, m.size())
+		left -= max(1, m.Size())
 	}
 	return ms
 }

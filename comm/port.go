@@ -24,7 +24,8 @@ func (m *Message) dataLen() int64 {
 }
 
 // size is what the message brings to its receiver, in bytes.
-func (m *Message) size() int64 { return int64(len(m.Meta)) + m.dataLen() }
+// Size returns the bytes of metadata and payload together.
+func (m *Message) Size() int64 { return int64(len(m.Meta)) + m.dataLen() }
 
 func (m *Message) release() {
 	if m.Data != nil {
@@ -63,6 +64,8 @@ type Port struct {
 	h   Handler
 	// ready: the handler has something for that rank that comm has not seen.
 	ready []atomic.Bool
+
+	ended bool // Close was called; under Communicator.mu
 
 	// The rest is the core's, under the baton.
 	out      []outbound
@@ -103,7 +106,7 @@ func (c *Communicator) Open(op OpID, fp Fingerprint, handler func(*Port) Handler
 	}
 	p.gen = e.next
 	p.h = handler(p)
-	c.ops[op] = opEntry{next: e.next + 1, busy: true, lingering: e.lingering + 1}
+	c.ops[op] = opEntry{next: e.next + 1, busy: true, lingering: e.lingering + 1, unclosed: e.unclosed + 1}
 	c.submitLocked(func() { c.core.openPort(p) })
 	return p, nil
 }
@@ -158,6 +161,12 @@ func (p *Port) Close(cause error) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	p.c.freeOpLocked(p.op, p.gen)
+	if !p.ended {
+		p.ended = true
+		e := p.c.ops[p.op]
+		e.unclosed--
+		p.c.ops[p.op] = e
+	}
 	p.c.submitLocked(func() {
 		p.closed = true
 		if !p.complete {

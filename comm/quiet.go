@@ -105,7 +105,14 @@ func (k *core) isQuiet() bool {
 // idle is called when the rank has nothing to do but wait.
 func (k *core) idle() {
 	q := &k.quiet
-	if k.err != nil || q.asking {
+	if k.err != nil {
+		// Nobody answers any more, and nothing more will come free.
+		if w := k.mem.Waiting(); w.Callers+w.Requests > 0 && k.isQuiet() {
+			k.mem.FailWaiters(k.err)
+		}
+		return
+	}
+	if q.asking {
 		return
 	}
 	for r, w := range q.waiting {

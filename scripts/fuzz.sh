@@ -12,6 +12,6 @@ fi
 
 failed=0
 while IFS=: read -r file func; do
-  "${go_test[@]}" -run '^$' -fuzz "^${func#func }\$" -fuzztime "$time" "$(dirname "$file")" || failed=1
+  "${go_test[@]}" -run '^$' -fuzz "^${func#func }\$" -fuzztime "$time" -fuzzminimizetime 1s "$(dirname "$file")" || failed=1
 done < <(grep -roE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sort)
 exit "$failed"

@@ -27,20 +27,20 @@ func Contiguous(p PartID, parts, size int) comm.Rank {
 	return comm.Rank(uint64(p) * uint64(size) / uint64(parts))
 }
 
-// Config describes one shuffle. It is equal on all ranks.
+// Config describes one shuffle. Op, Parts and Owner are equal on all ranks.
 type Config struct {
 	// Op is the operation's id: fixed, or from a comm.Scope.
 	Op comm.OpID
-	// Parts is the number of partitions, 1 to 2^32-1.
+	// Parts is the number of partitions, 1 to 2^32-1. Each costs every rank
+	// some 400 bytes, and its owner 4 KiB of accounted memory once it has a
+	// small chunk.
 	Parts int
 	// Owner places the partitions; nil: RoundRobin.
 	Owner Owner `json:"-"`
-	// Order says in which order chunks leave for one rank. It may differ
-	// between ranks.
+	// Order says in which order chunks leave for one rank.
 	Order comm.Order
-	// OutgoingBytes is how many payload bytes may be queued for other ranks
-	// before Insert waits; 0: half the host limit, at most 256 MiB. It may
-	// differ between ranks.
+	// OutgoingBytes is how many bytes may be queued for other ranks
+	// before Insert waits; 0: half the host limit, at most 256 MiB.
 	OutgoingBytes int64
 }
 

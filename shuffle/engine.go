@@ -16,7 +16,7 @@ type engine struct {
 	index map[PartID]*partition
 
 	out      *comm.Outbox
-	queued   int64    // payload bytes in out
+	queued   int64    // bytes of chunks in out
 	accepted []uint64 // chunks by partition
 	ownSeq   uint64   // numbers of this rank's own chunks
 	finished bool
@@ -74,9 +74,7 @@ func (e *engine) insert(p PartID, d *buffer.PackedData) comm.Rank {
 		return dst
 	}
 	m := comm.Message{Part: uint32(p), Meta: d.Meta, Data: d.Data}
-	if d.Data != nil {
-		e.queued += d.Data.Len()
-	}
+	e.queued += n
 	e.out.Push(dst, m)
 	e.stats.ChunksSent++
 	e.stats.BytesSent += n
@@ -89,8 +87,8 @@ func (e *engine) next(dst comm.Rank, room int, ms []comm.Message) []comm.Message
 	had := len(ms)
 	ms = e.out.Take(dst, room, ms)
 	for _, m := range ms[had:] {
-		if m.Data != nil {
-			e.queued -= m.Data.Len()
+		if !m.Control {
+			e.queued -= m.Size()
 		}
 	}
 	return ms

@@ -138,7 +138,7 @@ func (s *ShufflerAsync) admitLocked(p PartID, d *buffer.PackedData) error {
 	}
 	if d.Data != nil {
 		dst := s.e.owner[p]
-		if c := s.port.Capacity(dst); c > 0 && d.Data.Len() > c {
+		if c := s.port.Capacity(dst); c > 0 && d.Data.Len() > c && (dst != s.self || d.Data.Len() > s.mem.Largest()) {
 			return fmt.Errorf("%w: %d bytes for rank %d, which can hold %d; send smaller chunks or raise its limit",
 				buffer.ErrTooLarge, d.Data.Len(), dst, c)
 		}
@@ -162,7 +162,7 @@ func (s *ShufflerAsync) drain(ctx context.Context, p PartID) error {
 	s.mu.Lock()
 	s.blocked++
 	s.mu.Unlock()
-	err := s.await(ctx, fmt.Sprintf("insert partition %d", p), func() bool { return s.e.queued <= s.full })
+	err := s.await(ctx, fmt.Sprintf("insert partition %d", p), func() bool { return s.e.queued <= s.full && s.err == nil && !s.closed })
 	s.mu.Lock()
 	s.blocked--
 	s.mu.Unlock()

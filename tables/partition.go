@@ -15,7 +15,7 @@ import (
 // equal Config, but for MaxChunk.
 type Config struct {
 	Keys  []string // columns to hash, in this order; at least one
-	Parts int      // partitions, 1 to 2^31-1
+	Parts int      // partitions, 1 to 2^24
 	Seed  uint64   // of the hash
 	// MaxChunk bounds the body of a chunk in bytes; 0: 8 MiB. Only a single row
 	// that is larger makes a larger chunk.

@@ -14,7 +14,10 @@ import (
 )
 
 // maxRanks bounds the ranks of one process, which keep something for each pair.
-const maxRanks = 1024
+const maxRanks = 512
+
+// maxRuns bounds the runs, whose samples are all kept.
+const maxRuns = 1_000_000
 
 // common are the flags of all workloads.
 type common struct {
@@ -50,10 +53,10 @@ func (c *common) check() error {
 		return usage("--ranks is %d: want 1 to %d", c.ranks, maxRanks)
 	case c.expectRanks < 0:
 		return usage("--expect-ranks is %d: want at least 1", c.expectRanks)
-	case c.plan.Runs < 1:
-		return usage("--runs is %d: want at least 1", c.plan.Runs)
-	case c.plan.Warmups < 0:
-		return usage("--warmups is %d: want at least 0", c.plan.Warmups)
+	case c.plan.Runs < 1 || c.plan.Runs > maxRuns:
+		return usage("--runs is %d: want 1 to %d", c.plan.Runs, maxRuns)
+	case c.plan.Warmups < 0 || c.plan.Warmups > maxRuns:
+		return usage("--warmups is %d: want 0 to %d", c.plan.Warmups, maxRuns)
 	}
 	toStdout := 0
 	for _, path := range []string{c.json, c.csv, c.md} {

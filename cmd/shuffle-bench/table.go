@@ -48,8 +48,8 @@ partition (--output), or both (--output and --agg).`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&t.cfg.Inputs, "input", nil, "`file` to read; may be repeated, and more may follow as arguments")
-	f.Var(&t.keys, "key", "`columns` to partition and group by")
-	f.Var(&t.chosen, "select", "`columns` to write with --output (default all)")
+	f.Var(&t.keys, "key", "`columns` to partition and group by, parted by commas")
+	f.Var(&t.chosen, "select", "`columns` to write with --output, parted by commas (default all)")
 	f.StringVar(&t.aggs, "agg", "", "aggregates of each group, such as count,sum(a),min(b),max(c) (default count, none with --output)")
 	spread(f, &t.cfg.PartsPerRank, &t.cfg.Owner, &t.cfg.SendOrder)
 	f.StringVar(&t.cfg.Output, "output", "", "write each partition to a file in `directory`, which must be empty or not there")

@@ -155,7 +155,7 @@ func handOver(b *buffer.Buffer, res *buffer.Reservation) (*buffer.Buffer, error)
 	if err == nil {
 		return b, nil
 	}
-	if !errors.Is(err, buffer.ErrShared) {
+	if !errors.Is(err, buffer.ErrShared) && b.Cap() <= res.Left() {
 		return nil, fmt.Errorf("inproc: hand over: %w", err)
 	}
 	c, err := res.Alloc(b.Len(), nil)

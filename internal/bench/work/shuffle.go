@@ -115,6 +115,9 @@ func (w *Shuffle) insert(ctx context.Context, r *Rank, s *shuffle.ShufflerAsync,
 	for n := range w.Chunks {
 		for p := range res.In.Parts {
 			if room.Left() < block {
+				if err := ctx.Err(); err != nil {
+					return fmt.Errorf("make chunk: %w", err)
+				}
 				stop := clock.waiting()
 				next, err := r.Mem.Reserve(ctx, batch*block, buffer.Host)
 				stop()
@@ -179,6 +182,10 @@ func (w *Shuffle) extract(ctx context.Context, r *Rank, s *shuffle.ShufflerAsync
 	for d, err := range s.Extract(ctx, p) {
 		if err != nil {
 			return err
+		}
+		if err := ctx.Err(); err != nil {
+			d.Release()
+			return fmt.Errorf("read chunk: %w", err)
 		}
 		err = d.Data.OnHost(ctx, func(b []byte) error {
 			act := w.Faults.Next()
