@@ -108,12 +108,18 @@ func (l *Limit) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// minPercent keeps the text of a percentage short enough to be read back.
+const minPercent = 1e-9
+
 func (l Limit) validate() error {
 	if l.bytes < 0 {
 		return fmt.Errorf("%d bytes is negative", l.bytes)
 	}
 	if !(l.percent >= 0 && l.percent <= 100) {
 		return fmt.Errorf("%v%% is not within 0 and 100", l.percent)
+	}
+	if l.percent > 0 && l.percent < minPercent {
+		return fmt.Errorf("%v%% is less than %v%%", l.percent, minPercent)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestConfigFaultsComeTogether(t *testing.T) {
 var limitGrammar = regexp.MustCompile(`^[0-9.]+(B|[KMGT]i?B|%)?$`)
 
 func FuzzLimit(f *testing.F) {
-	for _, s := range []string{"8MiB", "80%", "0.1KiB", "unlimited", "default", "1.2.3", "9e9", "..%", strings.Repeat("9", 60)} {
+	for _, s := range []string{"8MiB", "80%", "0.1KiB", "unlimited", "default", "1.2.3", "9e9", "..%", strings.Repeat("9", 60), ".000000000000000000000000000000000000001%"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
