@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-engine/sluice/internal/bench/report"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 )
 
 // document starts the report of a command.
@@ -49,7 +49,7 @@ func (j *job) carriedBy(name string) {
 }
 
 // take enters what the ranks found, by run and rank.
-func (j *job) take(runs [][]work.RankRun) {
+func (j *job) take(runs [][]workload.RankRun) {
 	d := j.doc
 	for _, ranks := range runs {
 		d.Pairs = make([][]int64, len(ranks))
@@ -63,7 +63,7 @@ func (j *job) take(runs [][]work.RankRun) {
 	}
 	d.Summarize()
 	j.countOver(runs)
-	in, out, wrong := work.Check(runs)
+	in, out, wrong := workload.Check(runs)
 	d.Validation = report.Validation{
 		Enabled: d.Validation.Enabled, Digest: in.String(), Wrong: wrong,
 		RowsIn: int64(in.Rows.Rows), RowsOut: int64(out.Rows.Rows), ChunksIn: in.Chunks, ChunksOut: out.Chunks,
@@ -74,7 +74,7 @@ func (j *job) take(runs [][]work.RankRun) {
 }
 
 // countOver sums the counters of each rank up over all runs, warmups included.
-func (j *job) countOver(runs [][]work.RankRun) {
+func (j *job) countOver(runs [][]workload.RankRun) {
 	if len(runs) == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-engine/sluice/comm"
 	"github.com/sluice-engine/sluice/flow"
 	"github.com/sluice-engine/sluice/internal/bench/report"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 	"github.com/sluice-engine/sluice/shuffle"
 	"github.com/sluice-engine/sluice/tables"
 )
@@ -46,7 +46,7 @@ func missing(format string, args ...any) error {
 // failure turns an error into what is printed and reported.
 func (a *app) failure(ctx context.Context, err error) report.Failure {
 	f := report.Failure{Host: a.host}
-	var rank *work.RankError
+	var rank *workload.RankError
 	if errors.As(err, &rank) {
 		f.Rank = rank.Rank
 	}
@@ -91,7 +91,7 @@ func classify(err error) (code int, advice string) {
 		return exitUsage, "Choose a column of another type"
 	case is(flow.ErrNotEmpty):
 		return exitUsage, "Give a directory that is empty or not there"
-	case is(work.ErrLimit):
+	case is(workload.ErrLimit):
 		return exitUsage, "Raise --limit-host or make the chunks smaller"
 	case is(flow.ErrUnreadable):
 		return exitMissing, "Check the path and its permissions"

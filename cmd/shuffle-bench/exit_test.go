@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-engine/sluice/buffer"
 	"github.com/sluice-engine/sluice/comm"
 	"github.com/sluice-engine/sluice/flow"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 )
 
 // An error keeps its code through a rank and through another rank's report of it.
@@ -31,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 		{flow.ErrNoColumn, 2},
 		{&buffer.CorruptError{}, 3},
 	} {
-		for _, err := range []error{c.err, fmt.Errorf("act: %w", c.err), &work.RankError{Rank: 1, Err: c.err}} {
+		for _, err := range []error{c.err, fmt.Errorf("act: %w", c.err), &workload.RankError{Rank: 1, Err: c.err}} {
 			if got := classifyCode(err); got != c.code {
 				t.Errorf("%v: exit %d, want %d", err, got, c.code)
 			}
@@ -47,7 +47,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestFailureIsOneLine(t *testing.T) {
 	a := newApp([]string{"x"}, nil, nil, nil)
-	f := a.failure(context.Background(), &work.RankError{Rank: 3, Err: errors.Join(errors.New("first\nsecond"), flow.ErrDamaged)})
+	f := a.failure(context.Background(), &workload.RankError{Rank: 3, Err: errors.Join(errors.New("first\nsecond"), flow.ErrDamaged)})
 	if f.Rank != 3 || f.Exit != 1 || f.Message != "first; second; damaged. Get a whole copy of the file" || strings.Contains(f.Message, "\n") {
 		t.Errorf("%+v", f)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluice-engine/sluice/buffer"
 	"github.com/sluice-engine/sluice/comm"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 )
 
 // maxRanks bounds the ranks of one process, which keep something for each pair.
@@ -24,7 +24,7 @@ type common struct {
 	comm        string
 	ranks       int
 	expectRanks int
-	plan        work.Plan
+	plan        workload.Plan
 	limit       limitFlag
 	json        string
 	csv         string
@@ -154,15 +154,15 @@ func (c *columnsFlag) String() string { return strings.Join(*c, ",") }
 func (c *columnsFlag) Type() string   { return "columns" }
 
 // ownerFlag names a placement of partitions.
-type ownerFlag struct{ owner *work.Owner }
+type ownerFlag struct{ owner *workload.Owner }
 
 func (o ownerFlag) Set(text string) error {
-	switch v := work.Owner(text); v {
-	case work.RoundRobin, work.Contiguous:
+	switch v := workload.Owner(text); v {
+	case workload.RoundRobin, workload.Contiguous:
 		*o.owner = v
 		return nil
 	}
-	return fmt.Errorf("want %s or %s", work.RoundRobin, work.Contiguous)
+	return fmt.Errorf("want %s or %s", workload.RoundRobin, workload.Contiguous)
 }
 
 func (o ownerFlag) String() string {
@@ -192,8 +192,8 @@ func (o orderFlag) String() string {
 func (o orderFlag) Type() string { return "order" }
 
 // spread registers the flags about partitions.
-func spread(f *pflag.FlagSet, parts *int, owner *work.Owner, order *comm.Order) {
-	*owner = work.RoundRobin
+func spread(f *pflag.FlagSet, parts *int, owner *workload.Owner, order *comm.Order) {
+	*owner = workload.RoundRobin
 	f.IntVarP(parts, "partitions", "o", 4, "partitions per rank")
 	f.Var(ownerFlag{owner}, "owner", "placement of partitions: round-robin or contiguous")
 	f.Var(orderFlag{order}, "send-order", "order in which chunks leave: partition, rank or none")

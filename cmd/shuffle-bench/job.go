@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-engine/sluice/internal/bench/report"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 	"github.com/sluice-engine/sluice/internal/faults"
 )
 
@@ -16,17 +16,17 @@ type job struct {
 	*app
 	*common
 	doc     *report.Document
-	running *work.Job
+	running *workload.Job
 	faults  *faults.Injector
 }
 
-// workload runs on ranks that are started and returns what they found, by run
+// runFunc runs on ranks that are started and returns what they found, by run
 // and rank.
-type workload func(ctx context.Context, j *job) ([][]work.RankRun, error)
+type runFunc func(ctx context.Context, j *job) ([][]workload.RankRun, error)
 
 // measure starts the ranks, has do run on them, and reports. config is what the
 // report says about the workload.
-func (a *app) measure(ctx context.Context, command string, c *common, config any, do workload) error {
+func (a *app) measure(ctx context.Context, command string, c *common, config any, do runFunc) error {
 	j := &job{app: a, common: c, doc: a.document(command, c, config)}
 	err := j.run(ctx, do)
 	j.doc.Run.End = time.Now().Format(time.RFC3339Nano)
@@ -40,7 +40,7 @@ func (a *app) measure(ctx context.Context, command string, c *common, config any
 	return errors.Join(err, j.write(err))
 }
 
-func (j *job) run(ctx context.Context, do workload) (err error) {
+func (j *job) run(ctx context.Context, do runFunc) (err error) {
 	if err := j.check(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (j *job) run(ctx context.Context, do workload) (err error) {
 	if j.faults, err = faults.FromEnv(); err != nil {
 		return usage("%w", err)
 	}
-	if j.running, err = work.StartInproc(j.ranks, j.limit.limit); err != nil {
+	if j.running, err = workload.StartInproc(j.ranks, j.limit.limit); err != nil {
 		return err
 	}
 	j.doc.Memory["host"] = report.Memory{Limit: limitBytes(j.running.HostLimit())}

@@ -9,13 +9,13 @@ import (
 
 	"github.com/sluice-engine/sluice/internal/bench/machine"
 	"github.com/sluice-engine/sluice/internal/bench/report"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 )
 
 func newShuffle(a *app) *cobra.Command {
 	var (
 		c     common
-		w     work.Shuffle
+		w     workload.Shuffle
 		chunk = sizeFlag(1 << 20)
 	)
 	cmd := &cobra.Command{
@@ -26,7 +26,7 @@ func newShuffle(a *app) *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w.Plan, w.ChunkBytes = c.plan, int64(chunk)
-			return a.measure(cmd.Context(), "shuffle", &c, &w, func(ctx context.Context, j *job) ([][]work.RankRun, error) {
+			return a.measure(cmd.Context(), "shuffle", &c, &w, func(ctx context.Context, j *job) ([][]workload.RankRun, error) {
 				return measureShuffle(ctx, j, &w)
 			})
 		},
@@ -40,11 +40,11 @@ func newShuffle(a *app) *cobra.Command {
 	return cmd
 }
 
-func measureShuffle(ctx context.Context, j *job, w *work.Shuffle) ([][]work.RankRun, error) {
+func measureShuffle(ctx context.Context, j *job, w *workload.Shuffle) ([][]workload.RankRun, error) {
 	if err := checkShuffle(w, j.ranks); err != nil {
 		return nil, err
 	}
-	if err := work.CheckLimit(j.running.HostLimit(), w.ChunkBytes); err != nil {
+	if err := workload.CheckLimit(j.running.HostLimit(), w.ChunkBytes); err != nil {
 		return nil, err
 	}
 	if err := checkFootprint(w.Footprint(j.ranks), j.running.HostLimit()); err != nil {
@@ -57,8 +57,8 @@ func measureShuffle(ctx context.Context, j *job, w *work.Shuffle) ([][]work.Rank
 		return nil, err
 	}
 	w.Faults = j.faults
-	var runs [][]work.RankRun
-	err = j.running.Run(ctx, func(ctx context.Context, r *work.Rank) error {
+	var runs [][]workload.RankRun
+	err = j.running.Run(ctx, func(ctx context.Context, r *workload.Rank) error {
 		found, err := w.Run(ctx, r)
 		if r.ID == 0 {
 			runs = found
@@ -68,7 +68,7 @@ func measureShuffle(ctx context.Context, j *job, w *work.Shuffle) ([][]work.Rank
 	return runs, err
 }
 
-func checkShuffle(w *work.Shuffle, ranks int) error {
+func checkShuffle(w *workload.Shuffle, ranks int) error {
 	switch {
 	case w.ChunkBytes < 1:
 		return usage("--chunk-bytes is %d: want at least 1", w.ChunkBytes)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/sluice-engine/sluice/flow"
 	"github.com/sluice-engine/sluice/internal/bench/report"
-	"github.com/sluice-engine/sluice/internal/bench/work"
+	"github.com/sluice-engine/sluice/internal/bench/workload"
 )
 
 // tableFlags are the flags of the table command.
 type tableFlags struct {
 	common
-	cfg    work.TableConfig
+	cfg    workload.TableConfig
 	keys   columnsFlag
 	chosen columnsFlag
 	aggs   string
@@ -91,16 +91,16 @@ func (t *tableFlags) check(ranks int) error {
 	return checkParts(cfg.PartsPerRank, ranks)
 }
 
-func (t *tableFlags) measure(ctx context.Context, j *job) (runs [][]work.RankRun, err error) {
+func (t *tableFlags) measure(ctx context.Context, j *job) (runs [][]workload.RankRun, err error) {
 	if err := t.check(j.ranks); err != nil {
 		return nil, err
 	}
 	limit := j.running.HostLimit()
-	if err := work.CheckLimit(limit, work.TableChunk(limit)); err != nil {
+	if err := workload.CheckLimit(limit, workload.TableChunk(limit)); err != nil {
 		return nil, err
 	}
 	t.cfg.Faults = j.faults
-	table, err := work.OpenTable(t.cfg)
+	table, err := workload.OpenTable(t.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (t *tableFlags) measure(ctx context.Context, j *job) (runs [][]work.RankRun
 	if err := j.announce(t.describe(j.ranks)); err != nil {
 		return nil, err
 	}
-	var result work.TableResult
-	err = j.running.Run(ctx, func(ctx context.Context, r *work.Rank) error {
+	var result workload.TableResult
+	err = j.running.Run(ctx, func(ctx context.Context, r *workload.Rank) error {
 		found, err := table.Run(ctx, r)
 		if r.ID == 0 {
 			result = found
@@ -140,7 +140,7 @@ func (t *tableFlags) describe(ranks int) string {
 }
 
 // report enters the result of the last run into the document.
-func (t *tableFlags) report(j *job, result work.TableResult) error {
+func (t *tableFlags) report(j *job, result workload.TableResult) error {
 	d := &report.Table{Keys: t.cfg.Keys, Columns: []string{}, Top: []report.Group{}, PerRank: []report.RankRows{}}
 	for _, r := range result.Runs[len(result.Runs)-1] {
 		d.RowsIn += r.RowsRead

@@ -37,12 +37,12 @@ var edges = map[string]row{
 	"cmd/shuffle-bench": {
 		own: []string{
 			"flow", "shuffle", "tables", "comm", "comm/inproc", "buffer", "cuda", "internal/faults",
-			"internal/bench/machine", "internal/bench/report", "internal/bench/work",
+			"internal/bench/machine", "internal/bench/report", "internal/bench/workload",
 		},
 		ext:   []string{"*"},
 		tests: []string{"internal/bench/jsonschema"},
 	},
-	"internal/bench/work": {
+	"internal/bench/workload": {
 		own: []string{"flow", "shuffle", "tables", "comm", "comm/inproc", "buffer", "internal/faults"},
 		ext: arrow,
 	},
