@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-engine/sluice/buffer"
 )
 
 // Progress is a baton: one goroutine at a time runs the core and the
@@ -79,6 +81,35 @@ func (c *Communicator) submit(fn func()) {
 	c.mu.Lock()
 	c.submitLocked(fn)
 	c.mu.Unlock()
+}
+
+// request asks mem for what Resource.Request does; the answer is taken under the
+// baton. One that comes after the end is nobody's, and given back.
+func (c *Communicator) request(mem *buffer.Resource, size int64, order []buffer.MemType, fn func(*buffer.Reservation, error)) (cancel func()) {
+	return mem.Request(size, order, func(res *buffer.Reservation, err error) {
+		c.mu.Lock()
+		if c.ended {
+			c.mu.Unlock()
+			res.Release()
+			return
+		}
+		c.submitLocked(func() { fn(res, err) })
+		c.mu.Unlock()
+	})
+}
+
+// end runs what is still queued, and lets nothing more be.
+func (c *Communicator) end() {
+	for {
+		c.mu.Lock()
+		c.ended = len(c.cmds) == 0
+		ended := c.ended
+		c.mu.Unlock()
+		if ended {
+			return
+		}
+		c.runCommands()
+	}
 }
 
 func (c *Communicator) submitLocked(fn func()) {
@@ -211,7 +242,7 @@ func (c *Communicator) stop() {
 	c.mu.Lock()
 	c.baton.stopping = true
 	c.mu.Unlock()
-	c.mail.Fail(ErrClosed)
+	c.mail.fail(ErrClosed)
 	c.submit(func() { c.core.barriers.fail(); c.signal() })
 	c.mu.Lock()
 	if c.pokeLocked(c.baton.background) {

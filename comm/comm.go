@@ -91,6 +91,7 @@ type Communicator struct {
 	baton    batonState
 	failed   error
 	closed   bool
+	ended    bool          // and everything of it is freed
 	stopped  chan struct{} // closed when the background goroutine has ended
 }
 
@@ -147,7 +148,7 @@ func assemble(t Transport, mem *buffer.Resource, cfg Config) (*Communicator, err
 	}
 	c.mail = newMailbox(c)
 	k := newCore(info, set, mem)
-	k.later, k.signal, k.failed, k.removed = c.submit, c.signal, c.setFailed, c.portRemoved
+	k.request, k.signal, k.failed, k.removed = c.request, c.signal, c.setFailed, c.portRemoved
 	k.gone = c.mail.peerLeft
 	c.core = k
 	c.baton.init()
@@ -254,6 +255,7 @@ func (c *Communicator) Close(ctx context.Context) error {
 	if c.credit != nil {
 		c.credit.Release()
 	}
+	c.end()
 	if err = errors.Join(err, closeErr); err != nil {
 		return fmt.Errorf("comm: close: %w", err)
 	}

@@ -20,10 +20,11 @@ type settings struct {
 // events go in, sends and pulls come out. It has no goroutines, no locks and no
 // clock; the holder of the progress baton calls it (rule C2).
 type core struct {
-	info  Info
-	set   settings
-	mem   *buffer.Resource
-	later func(func()) // runs fn under the baton soon; safe from any goroutine
+	info Info
+	set  settings
+	mem  *buffer.Resource
+	// request is Communicator.request.
+	request func(mem *buffer.Resource, size int64, order []buffer.MemType, fn func(*buffer.Reservation, error)) (cancel func())
 	// signal tells waiting calls that something they wait for may have changed.
 	signal func()
 	// failed publishes that the job has ended.

@@ -313,9 +313,7 @@ func (k *core) announced(a *assembly, h header, body []byte, token uint64, size 
 		if a.h.kind == kindBatch {
 			order = []buffer.MemType{buffer.Host}
 		}
-		a.cancel = k.mem.Request(int64(a.h.data), order, func(r *buffer.Reservation, err error) {
-			k.later(func() { k.placed(a, r, err) })
-		})
+		a.cancel = k.request(k.mem, int64(a.h.data), order, func(r *buffer.Reservation, err error) { k.placed(a, r, err) })
 	}
 	return nil
 }

@@ -17,15 +17,21 @@ type Mailbox struct {
 
 	mu     sync.Mutex
 	out    *Outbox
-	queued []int64 // payload bytes that wait to be sent to each rank
+	queued []int64 // bytes that wait to be sent to each rank
 	next   []uint64
 	ahead  []map[uint64]mail // arrived before an earlier one, by source
 	inbox  map[mailKey][]*buffer.PackedData
 	unread int
 	left   []bool // ranks that will send nothing more
-	// unpacking counts the batches of each rank that wait for memory.
-	unpacking []int
-	err       error
+	// batches wait for memory (true), or are taken apart.
+	batches map[*mailBatch]bool
+	err     error
+}
+
+type mailBatch struct {
+	src    Rank
+	b      *Batch
+	cancel func() // of the memory request
 }
 
 type mailKey struct {
@@ -38,7 +44,7 @@ type mail struct {
 	p   *buffer.PackedData
 }
 
-// mailQueue is how many payload bytes may be queued for one rank before Send
+// mailQueue is how many bytes may be queued for one rank before Send
 // waits.
 const mailQueue = 4 << 20
 
@@ -53,9 +59,9 @@ func newMailbox(c *Communicator) *Mailbox {
 		inbox:  map[mailKey][]*buffer.PackedData{},
 		left:   make([]bool, n),
 
-		unpacking: make([]int, n),
+		batches: map[*mailBatch]bool{},
 	}
-	m.port = &Port{c: c, op: mailOp, h: m}
+	m.port = &Port{c: c, op: mailOp, h: (*mailHandler)(m)}
 	m.port.init(n)
 	return m
 }
@@ -70,7 +76,8 @@ func (k *core) openMail(p *Port) {
 }
 
 // Send takes p and queues it for dst under tag. It waits while 4 MiB or more
-// are queued for dst; if ctx ends first, p is still the caller's.
+// are queued for dst; on any error p is still the
+// caller's.
 func (m *Mailbox) Send(ctx context.Context, dst Rank, tag uint32, p *buffer.PackedData) error {
 	if dst < 0 || int(dst) >= m.c.info.Size {
 		return fmt.Errorf("comm: send to rank %d of %d: no such rank", dst, m.c.info.Size)
@@ -96,7 +103,7 @@ func (m *Mailbox) Send(ctx context.Context, dst Rank, tag uint32, p *buffer.Pack
 		return nil
 	}
 	msg := Message{Part: tag, Meta: p.Meta, Data: p.Data}
-	m.queued[dst] += msg.dataLen()
+	m.queued[dst] += msg.Size()
 	m.out.Push(dst, msg)
 	m.mu.Unlock()
 	m.port.Notify(dst)
@@ -122,7 +129,7 @@ func (m *Mailbox) Recv(ctx context.Context, src Rank, tag uint32) (*buffer.Packe
 			m.unread--
 			return true
 		}
-		if failed = m.err; failed == nil && m.left[src] && m.unpacking[src] == 0 {
+		if failed = m.err; failed == nil && m.left[src] && !m.unpackingLocked(src) {
 			failed = &PeerError{Rank: src, Op: NoOp, Cause: errLeft}
 		}
 		return failed != nil
@@ -180,83 +187,18 @@ func (m *Mailbox) file(src Rank, seq uint64, l mail) {
 	m.c.signal()
 }
 
-// Next, Deliver, Batch, Stalled and Fail are the Handler of the built-in
-// port; they are not for callers.
-
-// Next implements Handler.
-func (m *Mailbox) Next(dst Rank, room int, ms []Message) []Message {
-	m.mu.Lock()
-	had := len(ms)
-	ms = m.out.Take(dst, room, ms)
-	was := m.queued[dst]
-	for i := range ms[had:] {
-		m.queued[dst] -= ms[had+i].dataLen()
-	}
-	freed := was >= mailQueue && m.queued[dst] < mailQueue
-	m.mu.Unlock()
-	if freed {
-		m.c.signal()
-	}
-	return ms
-}
-
-// Deliver implements Handler.
-func (m *Mailbox) Deliver(src Rank, seq uint64, msg Message) {
-	m.file(src, seq, mail{msg.Part, &buffer.PackedData{Meta: msg.Meta, Data: msg.Data}})
-}
-
-// Batch implements Handler.
-func (m *Mailbox) Batch(src Rank, b *Batch) {
-	need := int64(0)
-	for r := range b.Records() {
-		need += buffer.BlockSize(int64(len(r.Data)))
-	}
-	m.mu.Lock()
-	m.unpacking[src]++
-	m.mu.Unlock()
-	m.c.mem.Request(need, []buffer.MemType{buffer.Host}, func(res *buffer.Reservation, err error) {
-		m.c.submit(func() { m.unpack(src, b, res, err) })
-	})
-}
-
-func (m *Mailbox) unpack(src Rank, b *Batch, res *buffer.Reservation, err error) {
-	defer b.Release()
-	if err != nil {
-		m.c.core.abortAll(m.c.info.Rank, err)
-		return
-	}
-	defer res.Release()
-	res.SetHolder(buffer.HeldReceived)
-	seq := b.First
-	for r := range b.Records() {
-		p := &buffer.PackedData{Meta: append([]byte(nil), r.Meta...)}
-		if len(r.Data) > 0 {
-			d, err := res.Alloc(int64(len(r.Data)), nil)
-			if err != nil {
-				m.c.core.abortAll(m.c.info.Rank, err)
-				return
-			}
-			copy(hostBytes(d), r.Data)
-			p.Data = d
+// unpackingLocked reports whether a batch of src is not taken apart yet.
+func (m *Mailbox) unpackingLocked(src Rank) bool {
+	for w := range m.batches {
+		if w.src == src {
+			return true
 		}
-		m.file(src, seq, mail{r.Part, p})
-		seq++
 	}
-	m.mu.Lock()
-	m.unpacking[src]--
-	m.mu.Unlock()
-	m.c.signal()
+	return false
 }
 
-// Stalled implements Handler: a message that waits for Recv may free memory.
-func (m *Mailbox) Stalled(bool) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.unread == 0
-}
-
-// Fail implements Handler.
-func (m *Mailbox) Fail(err error) {
+// fail ends all that waits and drops what nobody has received.
+func (m *Mailbox) fail(err error) {
 	m.mu.Lock()
 	if m.err == nil {
 		m.err = err
@@ -274,6 +216,12 @@ func (m *Mailbox) Fail(err error) {
 			l.p.Release()
 		}
 		m.ahead[src] = nil
+	}
+	for w, waits := range m.batches {
+		if waits {
+			w.drop()
+			delete(m.batches, w)
+		}
 	}
 	m.mu.Unlock()
 	m.c.signal()

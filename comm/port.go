@@ -176,8 +176,12 @@ func (p *Port) Close(cause error) {
 	})
 }
 
-// Do runs fn under the progress baton soon; it must not block.
-func (p *Port) Do(fn func()) { p.c.submit(fn) }
+// Request is mem.Request for host memory, whose answer is taken under the
+// progress baton: fn must not block. An answer that comes after the end of the
+// Communicator is given back.
+func (p *Port) Request(mem *buffer.Resource, size int64, fn func(*buffer.Reservation, error)) (cancel func()) {
+	return p.c.request(mem, size, []buffer.MemType{buffer.Host}, fn)
+}
 
 // ID is the operation's id.
 func (p *Port) ID() OpID { return p.op }

@@ -165,7 +165,7 @@ func (w *world) close() {
 	for _, n := range w.nodes {
 		w.settle(n)
 		n.c.core.teardown()
-		n.c.mail.Fail(ErrClosed)
+		n.c.mail.fail(ErrClosed)
 		n.c.credit.Release()
 		for _, p := range n.pipes {
 			p.out.Drop()

@@ -98,12 +98,9 @@ func (s *ShufflerAsync) unpackLocked(res *buffer.Reservation) {
 	}
 }
 
-// askLocked queues a request for the slabs of the first batch. The answer may
-// come from any goroutine that frees memory, so it is taken under the baton.
+// askLocked queues a request for the slabs of the first batch.
 func (s *ShufflerAsync) askLocked(n int64) {
-	s.cancel = s.mem.Request(n, []buffer.MemType{buffer.Host}, func(res *buffer.Reservation, err error) {
-		s.port.Do(func() { s.granted(res, err) })
-	})
+	s.cancel = s.port.Request(s.mem, n, s.granted)
 }
 
 func (s *ShufflerAsync) granted(res *buffer.Reservation, err error) {
