@@ -18,11 +18,12 @@ import (
 // partitions, and takes those that it owns as they become complete.
 func Example() {
 	lines := make([][]string, 3)
+	arena := buffer.NewArena() // of one process
 	var wg sync.WaitGroup
 	for rank, transport := range inproc.New(3) {
 		wg.Go(func() {
 			var err error
-			if lines[rank], err = greet(context.Background(), transport); err != nil {
+			if lines[rank], err = greet(context.Background(), arena, transport); err != nil {
 				log.Printf("rank %d: %v", rank, err)
 			}
 		})
@@ -34,17 +35,17 @@ func Example() {
 		}
 	}
 	// Output:
-	// rank 0: partition 0: 3 chunks, 15 bytes
-	// rank 0: partition 3: 3 chunks, 15 bytes
-	// rank 1: partition 1: 3 chunks, 15 bytes
-	// rank 1: partition 4: 3 chunks, 15 bytes
-	// rank 2: partition 2: 3 chunks, 15 bytes
-	// rank 2: partition 5: 3 chunks, 15 bytes
+	// rank 0: partition 0: 3 chunks, 39 bytes
+	// rank 0: partition 3: 3 chunks, 39 bytes
+	// rank 1: partition 1: 3 chunks, 39 bytes
+	// rank 1: partition 4: 3 chunks, 39 bytes
+	// rank 2: partition 2: 3 chunks, 39 bytes
+	// rank 2: partition 5: 3 chunks, 39 bytes
 }
 
 // greet is what one rank does.
-func greet(ctx context.Context, transport comm.Transport) ([]string, error) {
-	mem, err := buffer.NewResource(nil, nil, buffer.Config{})
+func greet(ctx context.Context, arena *buffer.Arena, transport comm.Transport) (lines []string, err error) {
+	mem, err := arena.NewResource(nil, nil, buffer.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +53,12 @@ func greet(ctx context.Context, transport comm.Transport) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			c.Abort(err) // or the other ranks would wait for this one
+		}
+		err = errors.Join(err, c.Close(ctx), mem.Close())
+	}()
 	s, err := shuffle.New(c, mem, shuffle.Config{Op: 1, Parts: 6})
 	if err != nil {
 		return nil, err
@@ -62,6 +69,9 @@ func greet(ctx context.Context, transport comm.Transport) ([]string, error) {
 			return nil, err
 		}
 		if err := s.Insert(ctx, p, d); err != nil {
+			if !errors.Is(err, shuffle.ErrAccepted) {
+				d.Release()
+			}
 			return nil, err
 		}
 	}
@@ -83,16 +93,15 @@ func greet(ctx context.Context, transport comm.Transport) ([]string, error) {
 				return nil, err
 			}
 			chunks++
-			bytes += d.Data.Len()
+			bytes += d.Size()
 			d.Release()
 		}
 		found[p] = fmt.Sprintf("partition %d: %d chunks, %d bytes", p, chunks, bytes)
 	}
-	var lines []string
 	for _, p := range s.LocalPartitions() { // rising, for the example's sake
 		lines = append(lines, found[p])
 	}
-	return lines, errors.Join(s.Close(), c.Close(ctx), mem.Close())
+	return lines, s.Close()
 }
 
 // pack copies text into accounted memory.
@@ -106,6 +115,9 @@ func pack(ctx context.Context, mem *buffer.Resource, meta, text string) (*buffer
 	if err != nil {
 		return nil, err
 	}
-	err = b.OnHost(ctx, func(p []byte) error { copy(p, text); return nil })
-	return &buffer.PackedData{Meta: []byte(meta), Data: b}, err
+	if err := b.OnHost(ctx, func(p []byte) error { copy(p, text); return nil }); err != nil {
+		b.Release()
+		return nil, err
+	}
+	return &buffer.PackedData{Meta: []byte(meta), Data: b}, nil
 }
