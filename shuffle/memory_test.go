@@ -1,6 +1,7 @@
 package shuffle_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -185,11 +186,9 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestOneHugeChunk: 5 GiB in one chunk. Only its ends are written, so that the
-// pages between are never touched.
-func TestOneHugeChunk(t *testing.T) {
-	const size = 5 << 30
-	j := commtest.NewJob(t, inproc.New, 2, commtest.Options{Limit: buffer.Bytes(6 << 30)})
+// passOne sends the chunk that is made on rank 0 to rank 1, which checks its
+// bytes.
+func passOne(j *commtest.Job, made func() (*buffer.PackedData, error), check func(p []byte) error) {
 	j.Each(func(me comm.Rank, c *comm.Communicator) error {
 		s, err := shuffle.New(c, j.Mem[me], shuffle.Config{Op: 1, Parts: 2})
 		if err != nil {
@@ -197,40 +196,79 @@ func TestOneHugeChunk(t *testing.T) {
 		}
 		defer func() { _ = s.Close() }()
 		if me == 0 {
-			res, err := j.Mem[0].Reserve(j.Ctx, size, buffer.Host)
+			d, err := made()
 			if err != nil {
 				return err
 			}
-			b, err := res.Alloc(size, nil)
-			res.Release()
-			if err != nil {
-				return err
-			}
-			err = b.OnHost(j.Ctx, func(p []byte) error { p[0], p[size-1] = 11, 22; return nil })
-			if err != nil {
-				return err
-			}
-			if err := s.Insert(j.Ctx, 1, &buffer.PackedData{Meta: []byte("huge"), Data: b}); err != nil {
+			if err := s.Insert(j.Ctx, 1, d); err != nil {
 				return err
 			}
 		}
 		if err := s.InsertFinished(); err != nil {
 			return err
 		}
+		chunks := 0
 		for d, err := range s.Extract(j.Ctx, shuffle.PartID(me)) {
 			if err != nil {
 				return err
 			}
-			err = d.Data.OnHost(j.Ctx, func(p []byte) error {
-				if len(p) != size || p[0] != 11 || p[size-1] != 22 {
-					return errors.New("the chunk is damaged")
-				}
-				return nil
-			})
+			err = d.Data.OnHost(j.Ctx, check)
 			d.Release()
 			if err != nil {
 				return err
 			}
+			chunks++
+		}
+		if chunks != int(me) {
+			return fmt.Errorf("%d chunks", chunks)
+		}
+		return s.Wait(j.Ctx)
+	})
+}
+
+// TestOneHugeChunk: 5 GiB in one chunk. Only its ends are written, so that the
+// pages between are never touched.
+func TestOneHugeChunk(t *testing.T) {
+	const size = 5 << 30
+	j := commtest.NewJob(t, inproc.New, 2, commtest.Options{Limit: buffer.Bytes(6 << 30)})
+	passOne(j, func() (*buffer.PackedData, error) {
+		res, err := j.Mem[0].Reserve(j.Ctx, size, buffer.Host)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Release()
+		b, err := res.Alloc(size, nil)
+		if err != nil {
+			return nil, err
+		}
+		err = b.OnHost(j.Ctx, func(p []byte) error { p[0], p[size-1] = 11, 22; return nil })
+		return &buffer.PackedData{Meta: []byte("huge"), Data: b}, err
+	}, func(p []byte) error {
+		if len(p) != size || p[0] != 11 || p[size-1] != 22 {
+			return errors.New("the chunk is damaged")
+		}
+		return nil
+	})
+}
+
+// TestViewOfLargeBlock: the last view of a block is a buffer like any other, and
+// reaches another rank though its block is larger than the receiver was told.
+func TestViewOfLargeBlock(t *testing.T) {
+	const size = 4096
+	j := commtest.NewJob(t, inproc.New, 2, commtest.Options{})
+	var want []byte
+	passOne(j, func() (*buffer.PackedData, error) {
+		d, err := commtest.Pack(j.Ctx, j.Mem[0], 1, 1<<20)
+		if err != nil {
+			return nil, err
+		}
+		view := &buffer.PackedData{Meta: d.Meta, Data: d.Data.Slice(100, size)}
+		d.Data.Release()
+		err = view.Data.OnHost(j.Ctx, func(p []byte) error { want = bytes.Clone(p); return nil })
+		return view, err
+	}, func(p []byte) error {
+		if !bytes.Equal(p, want) {
+			return fmt.Errorf("%d other bytes", len(p))
 		}
 		return nil
 	})

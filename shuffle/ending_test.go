@@ -37,43 +37,6 @@ func TestBlockedInsert(t *testing.T) {
 	}
 }
 
-// TestViewOfLargeBlock: the last view of a block is a buffer like any other, and
-// reaches another rank though its block is larger than the receiver was told.
-func TestViewOfLargeBlock(t *testing.T) {
-	j := commtest.NewJob(t, inproc.New, 2, commtest.Options{})
-	j.Each(func(me comm.Rank, c *comm.Communicator) error {
-		s, err := shuffle.New(c, j.Mem[me], shuffle.Config{Op: 1, Parts: 2})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = s.Close() }()
-		if me == 0 {
-			d, err := commtest.Pack(j.Ctx, j.Mem[0], 1, 1<<20)
-			if err != nil {
-				return err
-			}
-			view := &buffer.PackedData{Meta: d.Meta, Data: d.Data.Slice(0, 4096)}
-			d.Data.Release()
-			if err := s.Insert(j.Ctx, 1, view); err != nil {
-				return err
-			}
-		}
-		if err := s.InsertFinished(); err != nil {
-			return err
-		}
-		for d, err := range s.Extract(j.Ctx, shuffle.PartID(me)) {
-			if err != nil {
-				return err
-			}
-			if d.Data.Len() != 4096 {
-				t.Errorf("%d bytes", d.Data.Len())
-			}
-			d.Release()
-		}
-		return s.Wait(j.Ctx)
-	})
-}
-
 // TestCloseBeforeTheShuffle: a communicator is not closed under a shuffle that
 // is complete and not closed.
 func TestCloseBeforeTheShuffle(t *testing.T) {
