@@ -168,11 +168,7 @@ func (k *core) failPort(p *Port, rank Rank, cause error) {
 		return
 	}
 	p.err = &PeerError{Rank: rank, Host: k.hostOf(rank), Op: p.op, Cause: cause}
-	for key, a := range k.asm {
-		if key.port == p {
-			k.kill(a)
-		}
-	}
+	k.killAll(p)
 	for r := range p.in {
 		for _, f := range k.takeEarly(p, k.peers[r]) {
 			k.refuse(&Event{Token: f.token, Size: f.size})
@@ -185,6 +181,24 @@ func (k *core) failPort(p *Port, rank Rank, cause error) {
 	p.h.Fail(p.err)
 	k.signal()
 	k.maybeRemove(p)
+}
+
+// completePort notes that p needs nothing more. What is only in part here can
+// only be what no correct rank sends.
+func (k *core) completePort(p *Port) {
+	if p.err == nil {
+		p.complete = true
+		k.killAll(p)
+		k.maybeRemove(p)
+	}
+}
+
+func (k *core) killAll(p *Port) {
+	for key, a := range k.asm {
+		if key.port == p {
+			k.kill(a)
+		}
+	}
 }
 
 // drop forgets what was to be sent to dst and has not been posted. What a

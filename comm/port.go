@@ -142,12 +142,7 @@ func (p *Port) Complete() {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	p.c.freeOpLocked(p.op, p.gen)
-	p.c.submitLocked(func() {
-		if p.err == nil {
-			p.complete = true
-			p.c.core.maybeRemove(p)
-		}
-	})
+	p.c.submitLocked(func() { p.c.core.completePort(p) })
 }
 
 // Abort ends the operation on all ranks; each has a *PeerError with this cause.

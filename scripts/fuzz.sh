@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for TIME each.
+# Runs every fuzz target of the module for TIME each, such as 5m or 20000x.
 #   fuzz.sh TIME [LOG]    LOG: where results are noted for `make test`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
